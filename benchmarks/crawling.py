@@ -1,0 +1,47 @@
+"""One whole crawl in this process, measured from outside: the way `scrapy crawl` runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess, Crawler
+
+from benchmarks.fresh import Figures
+from benchmarks.process_figures import Stopwatch, lift_file_limit, max_rss_bytes
+from benchmarks.variants import settings_of
+
+Read = Callable[[Crawler], Figures]
+
+
+def crawl(
+    spider: type[Spider],
+    variant: str,
+    folder: str,
+    settings: dict[str, Any],
+    read: Read | None = None,
+    **arguments: Any,
+) -> Figures:
+    """Crawl and return what it cost, from the making of the crawler to its end, opening and closing of stores included.
+
+    `read` adds figures of its own from the finished crawler. `arguments` go to the spider.
+    """
+    lift_file_limit()
+    process = AsyncCrawlerProcess(settings_of(variant, Path(folder)) | settings)
+    stopwatch = Stopwatch.start()
+    crawler = process.create_crawler(spider)
+    process.crawl(crawler, **arguments)
+    process.start()
+    cpu_s, wall_s = stopwatch.read()
+    stats = crawler.stats.get_stats()
+    return {
+        "cpu_s": cpu_s,
+        "wall_s": wall_s,
+        "max_rss_bytes": max_rss_bytes(),
+        "responses": stats.get("response_received_count", 0),
+        "finish_reason": stats.get("finish_reason"),
+        "errors": stats.get("log_count/ERROR", 0) + stats.get("log_count/CRITICAL", 0),
+        **(read(crawler) if read else {}),
+    }

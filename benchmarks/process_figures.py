@@ -1,0 +1,54 @@
+"""What one process has used: CPU time of all its threads and children, and memory. Linux only."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def cpu_s() -> float:
+    """CPU seconds of this process with all its threads, and of its children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def rss_bytes() -> int:
+    """Resident memory now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def max_rss_bytes() -> int:
+    """The highest resident memory of this program so far.
+
+    `ru_maxrss` would not do: it starts from the memory of the process that launched this one.
+    """
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
+def lift_file_limit() -> None:
+    """Allow as many open files as the system lets us: JOBDIR keeps one for each host and priority."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@dataclass
+class Stopwatch:
+    """CPU and wall time since it was made."""
+
+    cpu_at: float
+    wall_at: float
+
+    @classmethod
+    def start(cls) -> Stopwatch:
+        """A stopwatch that runs."""
+        return cls(cpu_s(), time.perf_counter())
+
+    def read(self) -> tuple[float, float]:
+        """(CPU seconds, wall seconds) so far."""
+        return cpu_s() - self.cpu_at, time.perf_counter() - self.wall_at

@@ -1,0 +1,57 @@
+"""What is compared: the same spider under three schedulers, told apart by settings only."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import scrapy_frontier
+
+MEMORY = "memory"
+"""Scrapy's default scheduler, which keeps nothing."""
+
+JOBDIR = "jobdir"
+"""Scrapy's default scheduler with a JOBDIR: queues and fingerprints on disk, without fsync."""
+
+FRONTIER = "frontier"
+"""scrapy_frontier on SQLite with `synchronous=FULL`."""
+
+VARIANTS = (MEMORY, JOBDIR, FRONTIER)
+
+COMMON: dict[str, Any] = {
+    "LOG_LEVEL": "WARNING",
+    "ROBOTSTXT_OBEY": False,
+    "TELNETCONSOLE_ENABLED": False,
+}
+
+
+def settings_of(variant: str, folder: Path) -> dict[str, Any]:
+    """The settings of a variant whose files, if it keeps any, go to `folder`."""
+    own: dict[str, Any] = {
+        MEMORY: {},
+        JOBDIR: {"JOBDIR": str(folder / "job")},
+        FRONTIER: {
+            "ADDONS": {"scrapy_frontier.Addon": 500},
+            "FRONTIER_STORE": f"sqlite:///{folder / 'frontier.db'}",
+        },
+    }[variant]
+    return COMMON | own
+
+
+def has_frontier() -> bool:
+    """Whether the package under test has its addon: without it only the baselines can run."""
+    return hasattr(scrapy_frontier, "Addon")
+
+
+def add_variant_option(parser: argparse.ArgumentParser, known: Sequence[str] = VARIANTS) -> None:
+    """`--variants a,b,c`, all that can run by default. The first one is the measure of the others."""
+    runnable = [name for name in known if name != FRONTIER or has_frontier()]
+    parser.add_argument(
+        "--variants",
+        type=lambda text: text.split(","),
+        default=runnable,
+        metavar="NAMES",
+        help=f"comma-separated, of {', '.join(known)}; the first is 1.00 (default: {','.join(runnable)})",
+    )

@@ -1,0 +1,115 @@
+"""One line in ADDONS turns everything on; the same wiring can be spelled out in settings.py."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
+from scrapy.exceptions import NotConfigured
+from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
+from scrapy.utils.misc import load_object
+
+from scrapy_frontier.errors import ConfigError
+from scrapy_frontier.settings import FrontierSettings
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+SCHEDULER: Final = "scrapy_frontier.scheduler.Scheduler"
+ADMISSION: Final = "scrapy_frontier.downloadermiddlewares.admission.AdmissionMiddleware"
+DISCOVERY: Final = "scrapy_frontier.spidermiddlewares.discovery.DiscoveryMiddleware"
+STATISTICS: Final = "scrapy_frontier.extensions.statistics.FrontierStatistics"
+
+SLOT_SETTINGS: Final = {"concurrency": 10**6, "delay": 0, "jitter": 0}
+"""The frontier's downloader slot waits for nothing: the origins' gates have decided already."""
+
+TRIAL_COMMANDS: Final = frozenset({"shell", "fetch", "view", "parse", "check", "bench"})
+"""Commands of Scrapy that try something out: they never touch a durable run."""
+
+
+class Addon:
+    """`ADDONS = {"scrapy_frontier.Addon": 500}`.
+
+    What a project has set itself stays as it is; where that keeps the frontier from working, a warning says so.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Put the parts of the frontier in their places."""
+        if not FrontierSettings.from_settings(settings).enabled:
+            raise NotConfigured("FRONTIER_ENABLED is False")
+        command = trial_command(sys.argv)
+        if command is not None:
+            raise NotConfigured(f"'scrapy {command}' does not touch a durable run")
+        _set_scheduler(settings)
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(ADMISSION), 990)
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", load_object(DISCOVERY), 10)
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(STATISTICS), 0)
+        # Both drop requests where no account could see it; the scope decides for the first, and a rule named
+        # url.too_long for the second.
+        _switch_off(settings, "DOWNLOADER_MIDDLEWARES", OffsiteMiddleware)
+        _switch_off(settings, "SPIDER_MIDDLEWARES", UrlLengthMiddleware)
+        _add_slot(settings)
+        _warn_of_unused(settings)
+
+
+def trial_command(argv: list[str]) -> str | None:
+    """The trial command of Scrapy that this process runs, if it is one."""
+    program = Path(argv[0]) if argv else Path()
+    is_scrapy = program.stem == "scrapy" or program.parts[-2:] == ("scrapy", "__main__.py")
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    return words[0] if is_scrapy and words and words[0] in TRIAL_COMMANDS else None
+
+
+def _set_scheduler(settings: BaseSettings) -> None:
+    settings.set("SCHEDULER", SCHEDULER, priority="addon")
+    chosen = settings["SCHEDULER"]
+    if chosen != SCHEDULER and load_object(chosen) is not load_object(SCHEDULER):
+        raise ConfigError(
+            f"SCHEDULER = {chosen!r} in your settings keeps the frontier out: remove that line, or take"
+            " scrapy_frontier.Addon out of ADDONS"
+        )
+
+
+def _switch_off(settings: BaseSettings, name: str, builtin: type) -> None:
+    """Disable a built-in component, unless the project has said something about it itself."""
+    own = {load_object(key) for key in settings.get(name, {}) if key is not None}
+    if builtin in own:
+        return
+    for component in own:
+        if isinstance(component, type) and issubclass(component, builtin):
+            logger.warning(
+                "%s in %s drops requests that the frontier then cannot account for; remove it if FRONTIER_SCOPE says"
+                " the same",
+                component.__qualname__,
+                name,
+                extra={"action": "component_kept"},
+            )
+            return
+    settings.set_in_component_priority_dict(name, builtin, None)
+
+
+def _add_slot(settings: BaseSettings) -> None:
+    from scrapy_frontier.frontier.core import SLOT
+
+    slots = {**settings.getdict("DOWNLOAD_SLOTS"), SLOT: SLOT_SETTINGS}
+    priority = settings.getpriority("DOWNLOAD_SLOTS")
+    settings.set("DOWNLOAD_SLOTS", slots, priority=max(priority or 0, 15))
+
+
+def _warn_of_unused(settings: BaseSettings) -> None:
+    if settings.getbool("AUTOTHROTTLE_ENABLED"):
+        logger.warning(
+            "AUTOTHROTTLE_ENABLED has no effect on requests of the frontier, whose gates keep DOWNLOAD_DELAY and"
+            " CONCURRENT_REQUESTS_PER_DOMAIN for each origin",
+            extra={"action": "setting_unused"},
+        )
+    if settings.getpriority("DUPEFILTER_CLASS"):
+        logger.warning(
+            "DUPEFILTER_CLASS is not used: the frontier decides by the fetch key, see FRONTIER_PARAMETER_RULES",
+            extra={"action": "setting_unused"},
+        )

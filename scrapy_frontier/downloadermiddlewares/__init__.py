@@ -1,0 +1,1 @@
+"""Downloader middlewares: what happens to a request between the engine and the wire."""

@@ -1,0 +1,1 @@
+"""Extensions: what a crawl shows of its frontier while it runs."""

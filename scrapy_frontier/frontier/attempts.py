@@ -1,0 +1,164 @@
+"""An attempt while it is under way, and what its end means for the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_frontier.states import Disposition, Event
+from scrapy_frontier.store.messages import Finding, Lease, Reason, Source
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+ROBOTS_MESSAGE: Final = "Forbidden by robots.txt"
+"""What Scrapy's RobotsTxtMiddleware says when it drops a request."""
+
+MESSAGE_LIMIT: Final = 500
+"""How many characters of an exception's text are kept in the ledger."""
+
+
+class Attempt:
+    """One dispatch of one identity, from its hand-out to the end of its page. Found by its request, never by meta."""
+
+    __slots__ = (
+        "committed",
+        "depth",
+        "exception",
+        "granted",
+        "has_place",
+        "is_captured",
+        "is_charged",
+        "is_direct",
+        "lease",
+        "origin_id",
+        "request",
+        "status",
+        "url",
+        "user_slot",
+    )
+
+    def __init__(self, request: Request, lease: Lease, origin_id: int, url: str, depth: int) -> None:
+        self.request = request
+        self.lease = lease
+        self.origin_id = origin_id
+        self.url = url
+        self.depth = depth
+        self.user_slot: str | None = request.meta.get("download_slot")
+        self.granted: asyncio.Future[bool] | None = None
+        self.committed: asyncio.Future[bool] | None = None
+        self.has_place = True
+        """Whether it holds a place at its origin's gate."""
+        self.is_charged = False
+        """Whether its request has reached the wire."""
+        self.is_captured = False
+        """Whether its response is in the ledger."""
+        self.is_direct = False
+        """Whether somebody else than the scheduler issued it."""
+        self.status: int | None = None
+        self.exception: BaseException | None = None
+
+    @property
+    def source(self) -> Source:
+        """This attempt as the source of references."""
+        return Source(self.lease.identity_id, self.lease.attempt_id)
+
+    def grant(self, is_granted: bool) -> None:
+        """The writer has answered the dispatch."""
+        _settle(self.granted, is_granted)
+
+    def commit(self, is_applied: bool) -> None:
+        """The writer has answered the response."""
+        _settle(self.committed, is_applied)
+
+    def __repr__(self) -> str:
+        held = "in place" if self.has_place else "without place"
+        return f"<Attempt {self.lease.attempt_id} of {self.url} ({held}, status {self.status})>"
+
+
+def _settle(future: asyncio.Future[bool] | None, value: bool) -> None:
+    if future is not None and not future.done():
+        future.set_result(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an attempt ends: the event, what it makes of the identity, why, and the outcome the attempt's row shows."""
+
+    event: Event
+    disposition: Disposition | None
+    reason: Reason
+    finding: Finding | None = None
+
+
+def capture(response: Response) -> Finding:
+    """What the ledger keeps of a response."""
+    digest = hashlib.blake2b(response.body, digest_size=32)
+    return Finding(f"http.{response.status}", response.status, len(response.body), digest.digest())
+
+
+def end_of_page(status: int, callback_error: str | None) -> Ending:
+    """The end of an attempt whose response went to the spider, by its status and what the callback did."""
+    if callback_error is not None:
+        reason = Reason("callback.exception", detail(exception=callback_error))
+        return Ending(Event.PROCESS, Disposition.CALLBACK_ERROR, reason)
+    reason = Reason(f"http.{status}")
+    if status == 304:
+        return Ending(Event.NOT_MODIFY, Disposition.NOT_MODIFIED, reason)
+    if status in (404, 410):
+        return Ending(Event.PROCESS, Disposition.GONE, reason)
+    if status >= 400:
+        return Ending(Event.PROCESS, Disposition.HTTP_ERROR, reason)
+    return Ending(Event.PROCESS, Disposition.SUCCEEDED, reason)
+
+
+def end_of_failure(error: BaseException, *, is_captured: bool) -> Ending:
+    """The end of an attempt that brought no response to the spider."""
+    inputs = detail(exception=type(error).__name__, message=str(error)[:MESSAGE_LIMIT])
+    if isinstance(error, IgnoreRequest):
+        code = "robots.disallow" if str(error) == ROBOTS_MESSAGE else "request.ignored"
+        if not is_captured:
+            return Ending(Event.EXCLUDE, None, Reason(code, inputs), Finding(code))
+        return Ending(Event.GIVE_UP, Disposition.FAILED, Reason("response.ignored", inputs))
+    code = f"download.{failure_kind(error)}"
+    finding = None if is_captured else Finding(code)
+    return Ending(Event.GIVE_UP, Disposition.FAILED, Reason(code, inputs), finding)
+
+
+_KINDS: Final = {
+    "DownloadTimeoutError": "timeout",
+    "TimeoutError": "timeout",
+    "TCPTimedOutError": "connect_timeout",
+    "CannotResolveHostError": "dns",
+    "DNSLookupError": "dns",
+    "DownloadConnectionRefusedError": "refused",
+    "ConnectionRefusedError": "refused",
+    "ConnectionLost": "reset",
+    "ConnectionDone": "reset",
+    "ResponseFailed": "reset",
+    "ResponseNeverReceived": "reset",
+    "ResponseDataLossError": "truncated",
+    "ResponseDataLoss": "truncated",
+    "DownloadCancelledError": "cancelled",
+    "UnsupportedURLSchemeError": "unsupported",
+    "DownloadFailedError": "failed",
+}
+
+
+def failure_kind(error: BaseException) -> str:
+    """A short stable name for a download error, by its class or the nearest base class that has one."""
+    for cls in type(error).__mro__:
+        if cls.__name__ in _KINDS:
+            return _KINDS[cls.__name__]
+    return type(error).__name__
+
+
+def detail(**inputs: Any) -> str:
+    """The inputs of a reason, as the ledger keeps them."""
+    return json.dumps(inputs, ensure_ascii=False, default=str)

@@ -1,0 +1,438 @@
+"""The Frontier: what the scheduler, the middlewares and the extension of one crawl talk to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from twisted.python.failure import Failure
+
+from scrapy_frontier.clock import SystemClock, milliseconds
+from scrapy_frontier.errors import FrontierError
+from scrapy_frontier.frontier import direct
+from scrapy_frontier.frontier.attempts import (
+    Attempt,
+    Ending,
+    capture,
+    detail,
+    end_of_failure,
+    end_of_page,
+)
+from scrapy_frontier.frontier.page import CURRENT_PAGE, Page, current_page
+from scrapy_frontier.identity import Rejection, host_of
+from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.settings import FrontierSettings
+from scrapy_frontier.states import Disposition, Event
+from scrapy_frontier.store.messages import Dispatch, Lease, Move, Reason, Retry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from scrapy_frontier.frontier.life import Open
+    from scrapy_frontier.identity import Reference
+
+logger = logging.getLogger(__name__)
+
+SLOT: Final = "scrapy_frontier"
+"""The downloader slot of all requests of the frontier: it adds no wait of its own, so that only the gates decide."""
+
+ERROR_REASON: Final = "frontier_error"
+"""The reason that the spider is closed with when the frontier cannot go on."""
+
+CURRENT_ATTEMPT: ContextVar[Attempt | None] = ContextVar("frontier_attempt", default=None)
+"""The attempt whose download runs in this context."""
+
+_FRONTIERS: WeakKeyDictionary[Crawler, Frontier] = WeakKeyDictionary()
+
+
+class Frontier:
+    """One per crawler; `open` and `close` bound the life of its run."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.settings = FrontierSettings.from_settings(crawler.settings)
+        self.clock = SystemClock()
+        self.error: BaseException | None = None
+        self.attempts: dict[Request, Attempt] = {}
+        self._replacements: dict[Request, Attempt] = {}
+        self._open: Open | None = None
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Frontier:
+        """The frontier of this crawler; made by whoever asks first."""
+        found = _FRONTIERS.get(crawler)
+        if found is None:
+            found = _FRONTIERS[crawler] = cls(crawler)
+        return found
+
+    def __repr__(self) -> str:
+        if self._open is None:
+            return "<Frontier, not open>"
+        if self.error is not None:
+            return f"<Frontier of {self._open.run.name}, failed: {self.error}>"
+        return (
+            f"<Frontier of {self._open.run.name} [{len(self.attempts)} under way |"
+            f" {self._open.dispatch.scheduled} scheduled, {self._open.dispatch.timed} waiting for a time |"
+            f" {self._open.writer.pending} messages unwritten]>"
+        )
+
+    # The life of the run
+
+    async def open(self, spider: Spider) -> None:
+        """Open store and run; raises `ConfigError` or `StoreError`, before any request, where that cannot be."""
+        from scrapy_frontier.frontier.life import open_frontier
+
+        self._open = await open_frontier(self, spider)
+
+    async def close(self, reason: str) -> None:
+        """Write what is left and how the run ended. `reason` is Scrapy's reason for closing the spider."""
+        from scrapy_frontier.frontier.life import close_frontier
+
+        if self._open is not None:
+            await close_frontier(self, self._open, reason)
+
+    @property
+    def opened(self) -> Open:
+        """The parts of the open run."""
+        if self._open is None:
+            raise FrontierError("the frontier is not open: its scheduler has not been opened by the engine")
+        return self._open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a run is open."""
+        return self._open is not None
+
+    def fail(self, error: BaseException) -> None:
+        """Latch an internal error and close the spider: a crawl may stop, it may not go on without its account."""
+        if self.error is not None:
+            return
+        self.error = error
+        logger.critical(
+            "The frontier cannot go on and closes the spider; what is committed stays, and the run can be resumed: %s",
+            error,
+            exc_info=error,
+            extra={"action": "frontier_failed"},
+        )
+        for attempt in self.attempts.values():
+            attempt.grant(False)
+            attempt.commit(False)
+        if self._open is not None:
+            self._open.close_spider(ERROR_REASON)
+
+    # References
+
+    def enqueue(self, request: Request) -> bool:
+        """Take in a request; False where it is a duplicate or was refused."""
+        if self.error is not None:
+            return False
+        attempt = self._replacements.pop(request, None)
+        if attempt is not None:
+            return self._replace(attempt, request)
+        return self.opened.intake.enqueue(request)
+
+    def reject(self, rejection: Rejection) -> None:
+        """A reference of the page in this context has no fetch key."""
+        self.opened.intake.reject(current_page(), rejection)
+
+    def reject_seed(self, rejection: Rejection) -> None:
+        """A start URL has no fetch key."""
+        self.opened.intake.reject_seed(rejection)
+
+    def take_inventory(self, page: Page, references: Sequence[Reference]) -> None:
+        """Keep every reference of a page as it was found."""
+        self.opened.intake.take_inventory(page, references)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether whoever yields requests should wait for the writer."""
+        opened = self._open
+        return (
+            opened is not None
+            and self.error is None
+            and opened.writer.pending > self.settings.max_queue
+        )
+
+    async def room(self) -> None:
+        """Wait until the writer has caught up."""
+        while self.is_crowded:
+            await asyncio.sleep(0.01)
+
+    # The schedule
+
+    def next_request(self) -> Request | None:
+        """The next request to fetch, or None; the engine is woken when there may be one."""
+        if self.error is not None:
+            return None
+        opened = self.opened
+        if opened.writer.lag_s > self.settings.max_lag_s:
+            opened.waker.wake_in(0.1)
+            return None
+        dispatch = opened.dispatch
+        while True:
+            pick = dispatch.next()
+            if pick is None:
+                delay_s = dispatch.next_delay_s()
+                if delay_s is not None:
+                    opened.waker.wake_in(delay_s)
+                return None
+            request = opened.restore(pick)
+            if request is not None:
+                return self._hand_out(request, pick)
+            dispatch.cancel(pick.origin_id)
+
+    @property
+    def next_delay_s(self) -> float | None:
+        """Seconds until the schedule may give something by the passing of time alone."""
+        return None if self._open is None or self.error else self._open.dispatch.next_delay_s()
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the run has work left that this process can do."""
+        opened = self._open
+        if opened is None or self.error is not None:
+            return False
+        return opened.dispatch.is_pending or opened.writer.pending > 0
+
+    @property
+    def has_work_left(self) -> bool:
+        """Whether the run would have something to do if it were resumed now."""
+        opened = self._open
+        return self.error is not None or bool(
+            self.attempts or self._replacements or (opened and opened.dispatch.is_pending)
+        )
+
+    def _hand_out(self, request: Request, pick: Any) -> Request:
+        opened = self.opened
+        if request in self.attempts:
+            request = request.copy()
+        attempt = Attempt(request, Lease(pick.identity_id), pick.origin_id, pick.url, pick.depth)
+        attempt.granted = opened.loop.create_future()
+        self.attempts[request] = attempt
+        request.meta["download_slot"] = SLOT
+        request.meta["autothrottle_dont_adjust_delay"] = True
+        opened.writer.send(
+            Dispatch(
+                attempt.lease, self._now_ms(), Reason(f"band.{pick.band}"), attempt.grant
+            )
+        )
+        return request
+
+    def statistics(self) -> dict[str, Any]:
+        """The figures of the run, by their names in Scrapy's stats; empty before a run is open."""
+        from scrapy_frontier.frontier import statistics
+
+        return {} if self._open is None else statistics.read(self._open)
+
+    # Downloads
+
+    @contextmanager
+    def downloading(self, request: Request) -> Iterator[None]:
+        """The context in which a request is downloaded."""
+        attempt = self.attempts.get(request)
+        if attempt is None:
+            yield
+            return
+        page = CURRENT_PAGE.set(None)
+        token = CURRENT_ATTEMPT.set(attempt)
+        try:
+            yield
+        finally:
+            CURRENT_ATTEMPT.reset(token)
+            CURRENT_PAGE.reset(page)
+
+    async def admit(self, request: Request) -> None:
+        """Hold a request until it may go on the wire. Raises `IgnoreRequest` where it may not."""
+        attempt = self.attempts.get(request)
+        if attempt is None:
+            attempt = await direct.admit(self, request, CURRENT_ATTEMPT.get())
+        if attempt.granted is not None and not await attempt.granted:
+            raise IgnoreRequest("frontier: the lease was not granted")
+        if not attempt.has_place:
+            await self.opened.dispatch.take_place(attempt.origin_id)
+            attempt.has_place = True
+
+    def charge(self, request: Request) -> None:
+        """The request is on the wire."""
+        attempt = self.attempts.get(request)
+        if attempt is not None and attempt.has_place and not attempt.is_charged:
+            attempt.is_charged = True
+            self.opened.dispatch.charge(attempt.origin_id)
+
+    def release(self, request: Request) -> None:
+        """The request has left the wire."""
+        attempt = self.attempts.get(request)
+        if attempt is not None:
+            self.give_place_back(attempt)
+
+    def give_place_back(self, attempt: Attempt) -> None:
+        """The attempt needs its place at the gate no longer, or lends it."""
+        if not attempt.has_place:
+            return
+        attempt.has_place = False
+        if attempt.is_charged:
+            self.opened.dispatch.release(attempt.origin_id)
+        else:
+            self.opened.dispatch.cancel(attempt.origin_id)
+
+    async def capture(self, request: Request, response: Response) -> None:
+        """Commit the response. Raises `IgnoreRequest` where the lease is not the current one any more."""
+        attempt = self.attempts.get(request)
+        if attempt is None:
+            return
+        self.give_place_back(attempt)
+        request.meta["download_slot"] = attempt.user_slot or host_of(attempt.url)
+        if self.error is not None:
+            raise IgnoreRequest("frontier: the crawl is being stopped")
+        finding = capture(response)
+        attempt.status = response.status
+        attempt.committed = self.opened.loop.create_future()
+        self.opened.writer.send(
+            Move(
+                attempt.lease,
+                Event.RESPOND,
+                Reason(finding.outcome),
+                self._now_ms(),
+                finding=finding,
+                on_commit=attempt.commit,
+            )
+        )
+        attempt.is_captured = await attempt.committed
+        if not attempt.is_captured:
+            raise IgnoreRequest("frontier: the response came too late, its lease is not the current one")
+
+    def note_exception(self, request: Request, exception: BaseException) -> None:
+        """A download failed; what becomes of it is not known yet."""
+        attempt = self.attempts.get(request)
+        if attempt is not None:
+            attempt.exception = exception
+
+    def downloaded(self, request: Request, result: object) -> None:
+        """A download came to its end: a response, a failure, or another request in its place."""
+        attempt = self.attempts.get(request)
+        if attempt is None:
+            return
+        self.give_place_back(attempt)
+        if attempt.is_direct:
+            direct.finish(self, attempt, result)
+        elif isinstance(result, Request):
+            self._replacements[result] = attempt
+            self.opened.loop.call_soon(self._settle_replacement, result)
+
+    def _settle_replacement(self, request: Request) -> None:
+        """A component dropped the request that stood in for another one: that is the end of the first."""
+        attempt = self._replacements.pop(request, None)
+        if attempt is not None:
+            self.end(attempt, end_of_failure(IgnoreRequest("the next hop was dropped"), is_captured=attempt.is_captured))
+
+    def _replace(self, attempt: Attempt, request: Request) -> bool:
+        """A middleware answered a request with another one: a retry, a redirect, or its own idea."""
+        opened = self.opened
+        old = attempt.request
+        is_retry = request.meta.get("retry_times", 0) > old.meta.get("retry_times", 0)
+        is_redirect = request.meta.get("redirect_times", 0) > old.meta.get("redirect_times", 0)
+        resolved = opened.intake.resolve(request)
+        own = opened.intake.resolve(old)
+        same = resolved == own and request.method == old.method and request.body == old.body
+        if attempt.user_slot is None:
+            request.meta.pop("download_slot", None)
+        if is_retry or same:
+            # The flag was set so that Scrapy's duplicate filter lets the retry pass; it is no wish of the spider's.
+            request.dont_filter = old.dont_filter
+            self._retry(attempt, request, "retry" if is_retry else "redirect.self" if is_redirect else "replaced")
+            return True
+        is_visit = request.dont_filter and not old.meta.get("is_start_request")
+        request.dont_filter = is_visit
+        url = opened.intake.enqueue_hop(request, attempt, is_visit=is_visit)
+        inputs = detail(to=url or request.url, status=attempt.status)
+        code = f"redirect.{attempt.status}" if is_redirect else "replaced"
+        if attempt.is_captured:
+            self.end(attempt, Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(code, inputs)))
+        else:
+            self.end(attempt, Ending(Event.GIVE_UP, Disposition.FAILED, Reason("replaced", inputs)))
+        return True
+
+    def _retry(self, attempt: Attempt, request: Request, code: str) -> None:
+        opened = self.opened
+        error = attempt.exception
+        if attempt.is_captured:
+            cause = f"http.{attempt.status}"
+        else:
+            cause = "request.replaced" if error is None else end_of_failure(error, is_captured=False).reason.code
+        record = opened.intake.record(request)
+        due_ms = opened.intake.due_ms(request.meta, self._now_ms())
+        opened.writer.send(
+            Retry(
+                attempt.lease,
+                Reason(f"{code}.{cause}", detail(times=request.meta.get("retry_times", 0))),
+                self._now_ms(),
+                due_ms,
+                record,
+                -request.priority,
+                None if attempt.is_captured else end_of_failure(
+                    error or IgnoreRequest("replaced"), is_captured=False
+                ).finding,
+                request,
+            )
+        )
+        del self.attempts[attempt.request]
+
+    # Pages
+
+    @contextmanager
+    def processing(self, request: Request, result: object) -> Iterator[Page | None]:
+        """The context in which a page, or the errback of a failure, is processed."""
+        attempt = self.attempts.get(request)
+        if attempt is None:
+            yield None
+            return
+        kind = ReferenceKind.ERRBACK if isinstance(result, Failure) else ReferenceKind.LINK
+        url = result.url if isinstance(result, Response) else attempt.url
+        page = Page(attempt.source, kind, attempt.depth + 1, url)
+        token = CURRENT_PAGE.set(page)
+        try:
+            yield page
+        finally:
+            CURRENT_PAGE.reset(token)
+
+    def processed(self, request: Request, result: object, page: Page | None) -> None:
+        """All that the page yielded has been enqueued: it ends now, and not earlier (invariant 4)."""
+        attempt = self.attempts.get(request)
+        if attempt is None or page is None or self.error is not None:
+            return
+        page.is_closed = True
+        self.opened.intake.flush(page)
+        if isinstance(result, Failure):
+            error = attempt.exception if attempt.exception is result.value else result.value
+            self.end(attempt, end_of_failure(error, is_captured=attempt.is_captured))
+        else:
+            self.end(attempt, end_of_page(attempt.status or 0, page.callback_error))
+
+    def end(self, attempt: Attempt, ending: Ending) -> None:
+        """The attempt is over: write how."""
+        self.attempts.pop(attempt.request, None)
+        self.give_place_back(attempt)
+        self.opened.writer.send(
+            Move(
+                attempt.lease,
+                ending.event,
+                ending.reason,
+                self._now_ms(),
+                ending.disposition,
+                ending.finding,
+            )
+        )
+
+    def _now_ms(self) -> int:
+        return milliseconds(self.clock.now())

@@ -1,0 +1,346 @@
+"""From a request that somebody yielded to a message for the ledger: identity, admission, first or further reference.
+
+Runs on the event loop for every link of every page: a URL seen lately costs one look-up.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_frontier.frontier.page import KnownUrl, Page, RecentUrls, current_page
+from scrapy_frontier.identity import (
+    NotSerialisable,
+    Rejection,
+    Resolved,
+    comparison_url,
+    fetch_key,
+    normalise_request_url,
+    partition,
+)
+from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.policy.allowed_domains import BYPASSES, AllowedDomains
+from scrapy_frontier.policy.scope import Allowed, Excluded
+from scrapy_frontier.states import Event
+from scrapy_frontier.store.edges import Observation
+from scrapy_frontier.store.messages import Known, Reason, Reference, Source, Tally, Verdict
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_frontier.clock import Clock
+    from scrapy_frontier.frontier.attempts import Attempt
+    from scrapy_frontier.frontier.requests import RequestCodec
+    from scrapy_frontier.identity import Reference as Found
+    from scrapy_frontier.settings import FrontierSettings
+    from scrapy_frontier.store.writer import Writer
+
+logger = logging.getLogger(__name__)
+
+ADMITTED: Final = Verdict(Event.ENQUEUE, Reason("admission.scope"))
+
+BY_ENGINE: Final = Verdict(Event.ENQUEUE, Reason("admission.engine"))
+
+RANK_LIMIT: Final = 2**31
+
+NOBODY: Final = Source()
+
+
+class Intake:
+    """Turns requests into references. One per open run."""
+
+    def __init__(
+        self,
+        settings: FrontierSettings,
+        domains: Callable[[], AllowedDomains],
+        codec: RequestCodec,
+        writer: Writer,
+        clock: Clock,
+        max_url_length: int,
+    ) -> None:
+        self._settings = settings
+        self._domains = domains
+        self._codec = codec
+        self._writer = writer
+        self._clock = clock
+        self._max_url_length = max_url_length
+        self._recent = RecentUrls(settings.known_urls)
+        self._seeds: Counter[bytes] = Counter()
+        self._loose: dict[ReferenceKind, Page] = {}
+        self.references = 0
+        self.duplicates = 0
+        self.unserialisable = 0
+
+    def enqueue(self, request: Request) -> bool:
+        """Take in a request that was yielded, or handed to the engine. False: it is a duplicate or was refused."""
+        self.references += 1
+        page = current_page()
+        is_seed = page is None and bool(request.meta.get("is_start_request"))
+        is_visit = request.dont_filter
+        if page is not None and not is_visit and request.method == "GET" and not request.body:
+            known = self._recent.get(request.url)
+            if known is not None and known.identity_id:
+                self._again(page, known, request)
+                return False
+        if page is None:
+            page = self._loose_page(ReferenceKind.SEED if is_seed else ReferenceKind.ENGINE)
+        return self._refer(request, page, is_seed=is_seed, is_visit=is_visit)
+
+    def enqueue_hop(self, request: Request, attempt: Attempt, *, is_visit: bool) -> str | None:
+        """Take in the next hop of a redirect; the URL it leads to, or None where it was rejected."""
+        self.references += 1
+        page = Page(attempt.source, ReferenceKind.REDIRECT, attempt.depth)
+        resolved = self.resolve(request)
+        if isinstance(resolved, Rejection):
+            self.reject(page, resolved)
+            self.flush(page)
+            return None
+        self._send(request, resolved, page, seed=0, is_visit=is_visit)
+        return resolved.url
+
+    def refer_direct(
+        self,
+        request: Request,
+        resolved: Resolved,
+        holder: Attempt | None,
+        on_commit: Callable[[Known], None] | None,
+        verdict: Verdict = BY_ENGINE,
+    ) -> None:
+        """A request issued past the scheduler, in the download of `holder`, in a page's processing, or by neither."""
+        page = current_page()
+        source = NOBODY
+        if holder is not None:
+            source = holder.source
+        elif page is not None:
+            source = page.source
+        key = fetch_key(request.method, resolved.url, request.body, role="engine")
+        self._writer.send(
+            Reference(
+                key=key,
+                method=request.method,
+                url=resolved.url,
+                origin=self.queue_of(request, resolved),
+                partition=partition(resolved.origin),
+                source=source,
+                kind=int(ReferenceKind.ENGINE),
+                depth=0,
+                record=None,
+                rank=0,
+                due_ms=0,
+                verdict=verdict,
+                at_ms=self._now_ms(),
+                is_visit=True,
+                is_direct=True,
+                on_commit=on_commit,
+            )
+        )
+
+    def resolve(self, request: Request) -> Resolved | Rejection:
+        """The request URL of a request, or the rule that rejects it."""
+        return normalise_request_url(request.url, max_length=self._max_url_length)
+
+    def reject(self, page: Page | None, rejection: Rejection) -> None:
+        """Record a reference that has no fetch key."""
+        page = page or self._loose_page(ReferenceKind.ENGINE)
+        page.reject(rejection.rule, rejection.observed)
+        logger.debug(
+            "Rejected reference %r: %s", rejection.observed, rejection.rule, extra={"action": "reference_rejected"}
+        )
+        self._flush_if_due(page)
+
+    def reject_seed(self, rejection: Rejection) -> None:
+        """Record a start URL that has no fetch key."""
+        self.reject(self._loose_page(ReferenceKind.SEED), rejection)
+
+    def take_inventory(self, page: Page, references: Sequence[Found]) -> None:
+        """Keep every reference of a page as it was found; none of them makes a request."""
+        for found in references:
+            known = None if found.url is None else self._recent.get(found.url)
+            line = Observation(
+                0, found.observed, found.fragment, found.tag, found.rel, found.text, is_followed=False
+            ).line()
+            page.observe(known, line)
+            self._flush_if_due(page)
+
+    def flush(self, page: Page) -> None:
+        """Send what the page has emitted and not yet sent."""
+        emission = page.take_emission()
+        if emission is not None:
+            self._writer.send(emission)
+
+    def verdict(self, request: Request, resolved: Resolved) -> tuple[Verdict, str | None]:
+        """Whether the scope admits a URL, and the waiver that let it in where it would not have been."""
+        decision = self._settings.scope.decide(resolved.url, resolved.origin)
+        if isinstance(decision, Excluded):
+            return _exclusion(decision), None
+        domains = self._domains()
+        decision = domains.decide(resolved.origin)
+        if isinstance(decision, Allowed):
+            return ADMITTED, None
+        for waiver in BYPASSES:
+            if request.meta.get(waiver) or getattr(request, waiver, False):
+                return Verdict(Event.ENQUEUE, Reason(f"waiver.{waiver}")), waiver
+        return _exclusion(decision), None
+
+    def queue_of(self, request: Request, resolved: Resolved) -> str:
+        """The origin whose queue a request stands in; a `download_slot` of the user's makes a queue of its own."""
+        slot = request.meta.get("download_slot")
+        return resolved.origin if slot is None else f"{resolved.origin} ({slot})"
+
+    def _refer(self, request: Request, page: Page, *, is_seed: bool, is_visit: bool) -> bool:
+        rejection: Rejection | None = getattr(request, "rejection", None)
+        resolved: Resolved | Rejection = rejection or self.resolve(request)
+        if isinstance(resolved, Rejection):
+            self.reject(page, resolved)
+            return False
+        plain = request.method == "GET" and not request.body
+        known = self._recent.get(resolved.url) if plain else None
+        if known is not None and not is_visit:
+            self._recent.put(request.url, known)
+            self._again(page, known, request)
+            return False
+        seed = 0
+        if is_seed and is_visit:
+            key = self._key(request, resolved)
+            self._seeds[key] += 1
+            seed = self._seeds[key]
+        known = self._send(request, resolved, page, seed=seed, is_visit=is_visit)
+        if plain:
+            self._recent.put(request.url, known)
+            self._recent.put(resolved.url, known)
+        self._observe(page, known, request, resolved.fragment)
+        return True
+
+    def _send(
+        self, request: Request, resolved: Resolved, page: Page, *, seed: int, is_visit: bool
+    ) -> KnownUrl:
+        verdict, waiver = self.verdict(request, resolved)
+        now_ms = self._now_ms()
+        known = KnownUrl(
+            self._key(request, resolved), is_suppressed=verdict.event is Event.EXCLUDE
+        )
+
+        def settle(answer: Known) -> None:
+            known.identity_id = answer.identity_id
+            known.is_suppressed = answer.is_suppressed
+
+        self._writer.send(
+            Reference(
+                key=known.key,
+                method=request.method,
+                url=resolved.url,
+                origin=self.queue_of(request, resolved),
+                partition=partition(resolved.origin),
+                source=page.source,
+                kind=int(page.kind),
+                depth=page.depth,
+                record=self.record(request),
+                rank=max(-RANK_LIMIT, min(RANK_LIMIT, -request.priority)),
+                due_ms=self.due_ms(request.meta, now_ms),
+                verdict=verdict,
+                at_ms=now_ms,
+                is_visit=is_visit,
+                seed=seed,
+                waiver=waiver,
+                payload=request,
+                on_commit=settle,
+            )
+        )
+        return known
+
+    def _key(self, request: Request, resolved: Resolved) -> bytes:
+        rules = self._settings.parameter_rules
+        if not rules.rules:
+            return fetch_key(request.method, resolved.url, request.body)
+        for name in rules.apply(comparison_url(resolved.url)).touched:
+            self._writer.send(Tally("parameter_rule", name, 1, resolved.url))
+        return fetch_key(request.method, resolved.url, request.body, rules=rules)
+
+    def _again(self, page: Page, known: KnownUrl, request: Request) -> None:
+        self.duplicates += 1
+        page.refer(known)
+        self._observe(page, known, request)
+        self._flush_if_due(page)
+
+    def _observe(self, page: Page, known: KnownUrl, request: Request, fragment: str = "") -> None:
+        """Keep the observed spelling where the request remembers one, and the fragment, which no key holds."""
+        seen: Any = getattr(request, "observed_reference", None)
+        if seen is not None:
+            line = Observation(0, seen.observed, seen.fragment, seen.tag, seen.rel, seen.text).line()
+        elif fragment or "#" in request.url:
+            fragment = fragment or request.url.partition("#")[2]
+            line = Observation(0, request.url, fragment).line()
+        else:
+            return
+        page.observe(known, line)
+
+    def record(self, request: Request) -> str | None:
+        """The request as the store keeps it; None, counted, where it cannot be stored."""
+        try:
+            return self._codec.dump(request)
+        except NotSerialisable as error:
+            if not self.unserialisable:
+                logger.warning(
+                    "%s cannot be stored and lives in memory only: it is lost if this process dies. %s"
+                    " (Further ones are counted, not logged.)",
+                    request,
+                    error,
+                    extra={"action": "request_unserialisable"},
+                )
+            self.unserialisable += 1
+            self._writer.send(Tally("unserialisable", "request", 1, f"{request.url}: {error}"))
+            return None
+
+    def due_ms(self, meta: Mapping[str, Any], now_ms: int) -> int:
+        """`meta["frontier_not_before"]` (a time) and `meta["frontier_delay"]` (seconds from now); the later counts."""
+        if "frontier_not_before" not in meta and "frontier_delay" not in meta:
+            return 0
+        due_ms = now_ms + _milliseconds(meta, "frontier_delay")
+        return max(due_ms, _milliseconds(meta, "frontier_not_before"))
+
+    def _loose_page(self, kind: ReferenceKind) -> Page:
+        """References without a source page: seeds, and what is handed to the engine from outside callbacks."""
+        page = self._loose.get(kind)
+        if page is None:
+            page = self._loose[kind] = Page(NOBODY, kind, 0)
+        return page
+
+    def flush_loose(self) -> None:
+        """Send what seeds and the engine have emitted."""
+        for page in self._loose.values():
+            self.flush(page)
+
+    def _flush_if_due(self, page: Page) -> None:
+        if page.is_full or not page.source.identity_id:
+            self.flush(page)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now() * 1000)
+
+
+def _milliseconds(meta: Mapping[str, Any], name: str) -> int:
+    value = meta.get(name)
+    if value is None:
+        return 0
+    if hasattr(value, "timestamp"):
+        value = value.timestamp()
+    elif hasattr(value, "total_seconds"):
+        value = value.total_seconds()
+    try:
+        return max(0, int(float(value) * 1000))
+    except (TypeError, ValueError, OverflowError):
+        logger.error(
+            "meta[%r] = %r is ignored: give seconds, or a datetime or timedelta",
+            name,
+            value,
+            extra={"action": "bad_meta"},
+        )
+        return 0
+
+
+def _exclusion(decision: Excluded) -> Verdict:
+    inputs = json.dumps({"rule": decision.text}, ensure_ascii=False)
+    return Verdict(Event.EXCLUDE, Reason(decision.rule, inputs))

@@ -1,0 +1,344 @@
+"""The life of a run: opened before any request, recovered where it was cut off, closed with its account."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import Request
+from scrapy.utils.defer import deferred_from_coro
+
+from scrapy_frontier import seams
+from scrapy_frontier.clock import milliseconds
+from scrapy_frontier.errors import ConfigError, FrontierError, IdentityError
+from scrapy_frontier.frontier import politeness, recovery, reports, runs
+from scrapy_frontier.frontier.direct import Turns
+from scrapy_frontier.frontier.dispatch import Dispatch, Pick
+from scrapy_frontier.frontier.intake import Intake
+from scrapy_frontier.frontier.requests import RequestCodec
+from scrapy_frontier.frontier.seeds import sift_start_urls
+from scrapy_frontier.identity import Rejection, load, resolve
+from scrapy_frontier.policy.allowed_domains import AllowedDomains
+from scrapy_frontier.policy.scope import Excluded
+from scrapy_frontier.scheduling import BandTable, Schedule
+from scrapy_frontier.settings import FrontierSettings, store_url
+from scrapy_frontier.states import Disposition, Event
+from scrapy_frontier.store.apply import Applier
+from scrapy_frontier.store.locks import RunLock
+from scrapy_frontier.store.messages import Committed, Reason, Transit
+from scrapy_frontier.store.opening import Store, open_store
+from scrapy_frontier.store.rows import cursor_of
+from scrapy_frontier.store.writer import Writer
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+
+    from scrapy_frontier.frontier.core import Frontier
+
+logger = logging.getLogger(__name__)
+
+UNRESTORABLE: Final = "request.unrestorable"
+
+STOP_REASONS: Final[Mapping[str, str]] = {
+    "finished": "exhausted",
+    "shutdown": "operator",
+    "cancelled": "operator",
+    "closespider_timeout": "deadline",
+    "closespider_timeout_no_item": "deadline",
+    "start_error": "error",
+    "frontier_error": "error",
+}
+"""Scrapy's reasons for closing a spider as stop reasons of a run (design, section 9)."""
+
+
+@dataclass(slots=True)
+class Open:
+    """The parts of an open run."""
+
+    frontier: Frontier
+    store: Store
+    lock: RunLock
+    run: runs.OpenRun
+    writer: Writer
+    dispatch: Dispatch
+    intake: Intake
+    codec: RequestCodec
+    waker: seams.Waker
+    loop: asyncio.AbstractEventLoop
+    turns: Turns = field(default_factory=Turns)
+    is_closing: bool = False
+
+    def restore(self, pick: Pick) -> Request | None:
+        """The live request of a pick. One that cannot be made again is cancelled, by name, and None."""
+        if isinstance(pick.payload, Request):
+            return pick.payload
+        try:
+            if pick.record is None:
+                raise IdentityError(f"the request for {pick.url} lived in memory only and is gone")
+            return self.codec.load(pick.url, pick.record)
+        except IdentityError as error:
+            logger.error("Cancelled %s: %s", pick.url, error, extra={"action": "request_unrestorable"})
+            self.writer.send(
+                Transit(
+                    [pick.identity_id],
+                    Event.CANCEL,
+                    Reason(UNRESTORABLE, reports.as_json({"error": str(error)})),
+                    milliseconds(self.frontier.clock.now()),
+                    Disposition.CANCELLED,
+                )
+            )
+            return None
+
+    def close_spider(self, reason: str) -> None:
+        """Have the engine close the spider, once."""
+        if self.is_closing:
+            return
+        self.is_closing = True
+        engine = seams.engine_of(self.frontier.crawler)
+        closing = deferred_from_coro(engine.close_spider_async(reason=reason))
+        closing.addErrback(lambda failure: logger.debug("The spider was closing already: %s", failure))
+
+
+async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
+    """Open the store and the run of `spider`, and let the frontier see what the engine does."""
+    crawler, settings = frontier.crawler, frontier.settings
+    loop = seams.running_loop(crawler)
+    engine = seams.engine_of(crawler)
+    scrapy_settings = crawler.settings
+    url = store_url(scrapy_settings)
+    _make_directory(url)
+    store = open_store(url, create=True, synchronous=settings.synchronous)
+    try:
+        lock, run = _open_run(store, settings, spider, scrapy_settings)
+        applier = Applier(run.run_id, run.context_id, run.session_id)
+        codec = RequestCodec(spider, settings.trusted_modules)
+        domains = _domains_of(spider)
+        _recover(frontier, store, applier, run, domains)
+    except BaseException:
+        store.close()
+        raise
+    writer = Writer(
+        store,
+        applier,
+        post=loop.call_soon_threadsafe,
+        deliver=lambda committed: _deliver(frontier, committed),
+        failed=frontier.fail,
+    )
+    dispatch = Dispatch(
+        Schedule(
+            BandTable(shares=settings.band_shares),
+            max_hot_origins=settings.hot_origins,
+            window=settings.window,
+        ),
+        politeness.rules(scrapy_settings, spider),
+        writer,
+        frontier.clock,
+        run.run_id,
+        random.Random(),
+    )
+    intake = Intake(
+        settings, domains, codec, writer, frontier.clock, scrapy_settings.getint("URLLENGTH_LIMIT")
+    )
+    opened = Open(
+        frontier, store, lock, run, writer, dispatch, intake, codec, seams.Waker(engine, loop), loop
+    )
+    with store.reader() as connection:
+        dispatch.resume(connection)
+    writer.start()
+    seams.watch_downloads(engine, frontier)
+    seams.watch_pages(engine, frontier)
+    for rejection in sift_start_urls(spider, scrapy_settings.getint("URLLENGTH_LIMIT")):
+        logger.error(
+            "Start URL %r is not requested: %s %s",
+            rejection.observed,
+            rejection.rule,
+            rejection.detail,
+            extra={"action": "seed_rejected"},
+        )
+        intake.reject_seed(rejection)
+    _log_opening(opened)
+    return opened
+
+
+async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
+    """Commit what is queued, write how the run ended, and its report; runs also after a failure of the frontier."""
+    opened.is_closing = True
+    opened.waker.cancel()
+    if frontier.error is None:
+        opened.intake.flush_loose()
+    await opened.loop.run_in_executor(None, opened.writer.stop)
+    # What the last commits mean for the loop is still on its way to it.
+    await asyncio.sleep(0)
+    stop = STOP_REASONS.get(reason, "operator")
+    if reason.startswith("closespider_") and reason not in STOP_REASONS:
+        stop = f"budget:{reason}"
+    is_finished = stop == "exhausted" and not frontier.has_work_left
+    if stop == "exhausted" and not is_finished:
+        stop = "error"
+    try:
+        state = runs.FINISHED if is_finished else runs.STOPPED
+        detail = {"scrapy": reason, **({"error": str(frontier.error)} if frontier.error else {})}
+        with runs.transaction(opened.store, "closing the run") as connection:
+            runs.close_run(connection, opened.run, state, stop, detail)
+        reports.write(opened.store, opened.run, frontier.settings)
+        opened.store.checkpoint("TRUNCATE")
+    except FrontierError as error:
+        logger.critical(
+            "The run could not be closed; what is committed stays, and the run can be resumed: %s",
+            error,
+            extra={"action": "close_failed"},
+        )
+    finally:
+        opened.store.close()
+        opened.lock.release()
+
+
+def _log_opening(opened: Open) -> None:
+    library = opened.store.library
+    logger.info(
+        "Run %s in %s, policy %s, %s",
+        opened.run.name,
+        opened.store.url,
+        opened.run.policy,
+        library,
+        extra={"action": "run_opened"},
+    )
+    if library.has_wal_reset_fault:
+        logger.warning("%s", library.advice(), extra={"action": "sqlite_fault"})
+    if opened.dispatch.is_pending:
+        logger.info(
+            "%d URLs are scheduled and %d wait for a time",
+            opened.dispatch.scheduled,
+            opened.dispatch.timed,
+            extra={"action": "run_pending"},
+        )
+
+
+def _deliver(frontier: Frontier, committed: Committed) -> None:
+    """On the loop, after a commit: answer who waited, schedule what may be fetched now, wake the engine."""
+    try:
+        for answer, value in committed.answers:
+            answer(value)
+        frontier.opened.dispatch.take(committed)
+    except Exception as error:
+        frontier.fail(error)
+    frontier.opened.waker.wake()
+
+
+def _make_directory(url: str) -> None:
+    """The folder of the default store, or of a new JOBDIR, is made; `open_store` says what it cannot use."""
+    path = url.removeprefix("sqlite:///")
+    if path and path != url:
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise ConfigError(
+                f"the folder of the store {url} cannot be made: {exc}; set FRONTIER_STORE to a place that can be written"
+            ) from exc
+
+
+def _open_run(
+    store: Store, settings: FrontierSettings, spider: Spider, scrapy_settings: Any
+) -> tuple[RunLock, runs.OpenRun]:
+    resumes_unnamed = bool(scrapy_settings.get("JOBDIR")) and settings.run is None
+    run_id = runs.find_unfinished(store, spider.name, settings.run, resumes_unnamed=resumes_unnamed)
+    policy = reports.policy(settings, scrapy_settings, spider)
+    versions = {name: version(name) for name in ("scrapy", "twisted", "scrapy-frontier")}
+    versions["sqlite"] = store.library.version
+    lock = RunLock(store, run_id) if run_id is not None else None
+    if lock is not None:
+        lock.acquire()
+    try:
+        with runs.transaction(store, "opening a run") as connection:
+            run = runs.open_run(
+                connection, run_id, spider=spider.name, name=settings.run, policy=policy, versions=versions
+            )
+            if lock is None:
+                lock = RunLock(store, run.run_id)
+                lock.acquire()
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+    return lock, run
+
+
+def _recover(
+    frontier: Frontier,
+    store: Store,
+    applier: Applier,
+    run: runs.OpenRun,
+    domains: Callable[[], AllowedDomains],
+) -> None:
+    with runs.transaction(store, "opening a run") as connection:
+        applier.load(cursor_of(connection))
+    if not run.is_resumed:
+        return
+    scope = frontier.settings.scope
+
+    def judge(url: str, record: str | None) -> Reason | None:
+        resolved = resolve(url)
+        if isinstance(resolved, Rejection):
+            return Reason(resolved.rule)
+        decision = scope.decide(resolved.url, resolved.origin)
+        if not isinstance(decision, Excluded):
+            stored = load(record, _Opaque()) if record is not None else None
+            bypass = "dont_filter" if stored is None or stored.dont_filter else ""
+            if stored is not None and stored.meta.get("allow_offsite"):
+                bypass = "allow_offsite"
+            decision = domains().decide(resolved.origin, bypass)
+        if isinstance(decision, Excluded):
+            return Reason(decision.rule, reports.as_json({"rule": decision.text}))
+        return None
+
+    now_ms = milliseconds(frontier.clock.now())
+    recovered = recovery.Recovery(store, applier, run.run_id, now_ms).run(
+        judge if run.has_new_policy else None
+    )
+    logger.info(
+        "Resumed run %s: %d URLs that were under way are fetched again, %d wait for a request that could not be stored",
+        run.name,
+        recovered.reclaimed,
+        recovered.unserialisable,
+        extra={"action": "run_resumed"},
+    )
+    if run.has_new_policy:
+        logger.info(
+            "The policy has changed: %d waiting URLs are excluded now, %d excluded ones are admitted",
+            recovered.excluded,
+            recovered.readmitted,
+            extra={"action": "policy_changed"},
+        )
+
+
+class _Opaque:
+    """Reads records without making the objects in them."""
+
+    def encode_object(self, obj: object) -> None:
+        """Nothing is written here."""
+
+    def decode_object(self, tag: str, payload: Any) -> object:
+        """The payload stands for the object."""
+        return payload
+
+
+def _domains_of(spider: Spider) -> Callable[[], AllowedDomains]:
+    """The spider's `allowed_domains` as they are at the moment: Scrapy lets a spider change them as it runs."""
+    seen: Any = None
+    domains = AllowedDomains()
+
+    def current() -> AllowedDomains:
+        nonlocal seen, domains
+        listed = getattr(spider, "allowed_domains", None)
+        state = list(listed) if listed else None
+        if state != seen:
+            seen, domains = state, AllowedDomains(state)
+        return domains
+
+    return current

@@ -1,0 +1,117 @@
+"""What a run says of itself: its policy when it opens, its account when it closes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_frontier.identity import NORMALISER_VERSION
+from scrapy_frontier.settings import setting_name
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.settings import BaseSettings
+
+    from scrapy_frontier.frontier.runs import OpenRun
+    from scrapy_frontier.settings import FrontierSettings
+    from scrapy_frontier.store.opening import Store
+
+logger = logging.getLogger(__name__)
+
+POLICY_INPUTS: Final = (
+    "CONCURRENT_REQUESTS",
+    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    "DEPTH_LIMIT",
+    "DEPTH_PRIORITY",
+    "DOWNLOAD_DELAY",
+    "DOWNLOAD_DELAY_JITTER",
+    "DOWNLOAD_SLOTS",
+    "DOWNLOAD_TIMEOUT",
+    "RANDOMIZE_DOWNLOAD_DELAY",
+    "REDIRECT_ENABLED",
+    "REDIRECT_MAX_TIMES",
+    "RETRY_ENABLED",
+    "RETRY_HTTP_CODES",
+    "RETRY_TIMES",
+    "ROBOTSTXT_OBEY",
+    "ROBOTSTXT_USER_AGENT",
+    "URLLENGTH_LIMIT",
+    "USER_AGENT",
+)
+"""Settings of Scrapy that the frontier decides by."""
+
+_PLACES: Final = frozenset({"store", "run", "report_dir"})
+"""Settings that say where, and nothing of what is decided."""
+
+
+def policy(
+    settings: FrontierSettings, scrapy_settings: BaseSettings, spider: Spider
+) -> dict[str, Any]:
+    """Every setting and rule in force, as plain data: the text of a policy version."""
+    own = {
+        setting_name(item): _plain(scrapy_settings.get(setting_name(item), getattr(settings, item.name)))
+        for item in dataclasses.fields(settings)
+        if item.name not in _PLACES
+    }
+    inputs = {name: _plain(scrapy_settings.get(name)) for name in POLICY_INPUTS}
+    domains = getattr(spider, "allowed_domains", None)
+    return {
+        "normaliser": NORMALISER_VERSION,
+        "spider": spider.name,
+        "allowed_domains": sorted(map(str, domains)) if domains else None,
+        **own,
+        **inputs,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict) or hasattr(value, "items"):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def as_json(value: Any) -> str:
+    """JSON as the ledger keeps it."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def write(store: Store, run: OpenRun, settings: FrontierSettings) -> None:
+    """Log the short report, and write the whole one as JSON and as text."""
+    from scrapy_frontier.report import coverage, render_long, render_short
+
+    with store.reader() as connection:
+        account = coverage(connection, run.run_id)
+    for line in render_short(account).splitlines():
+        logger.info("%s", line, extra={"action": "run_report"})
+    folder = _folder(store, settings)
+    if folder is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = f"{run.run_id:04d}-{_file_name(run.name)}"
+        (folder / f"{stem}.json").write_text(json.dumps(account.to_json(), indent=2, ensure_ascii=False), "utf-8")
+        (folder / f"{stem}.txt").write_text(render_long(account), "utf-8")
+    except OSError as error:
+        logger.error(
+            "The report could not be written to %s: %s; `scrapy frontier report` gives it from the store",
+            folder,
+            error,
+            extra={"action": "report_failed"},
+        )
+        return
+    logger.info("Report: %s", folder / f"{stem}.txt", extra={"action": "report_written"})
+
+
+def _folder(store: Store, settings: FrontierSettings) -> Path | None:
+    if settings.report_dir is not None:
+        return Path(settings.report_dir)
+    return None if store.path is None else store.path.parent / "reports"
+
+
+def _file_name(name: str) -> str:
+    return "".join(char if char.isalnum() or char in "-_." else "_" for char in name)[:100]

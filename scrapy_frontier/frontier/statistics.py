@@ -1,0 +1,58 @@
+"""The figures of a frontier, by the names they have in Scrapy's stats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from scrapy_frontier.frontier.life import Open
+
+Figure = tuple[str, Callable[["Open"], Any]]
+
+FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
+    {
+        "frontier/references": ("references seen: links, seeds, redirects", lambda o: o.intake.references),
+        "frontier/duplicates": (
+            "references to a URL seen lately, which cost no look-up in the store",
+            lambda o: o.intake.duplicates,
+        ),
+        "frontier/unserialisable": (
+            "requests that live in memory only and are lost if the process dies",
+            lambda o: o.intake.unserialisable,
+        ),
+        "frontier/dispatched": ("requests handed to the downloader", lambda o: o.dispatch.handed_out),
+        "frontier/scheduled": (
+            "URLs that could be dispatched as far as they themselves are concerned, in memory and in the store",
+            lambda o: o.dispatch.scheduled,
+        ),
+        "frontier/timed": ("URLs that wait for a time", lambda o: o.dispatch.timed),
+        "frontier/window": ("scheduled URLs held in memory", lambda o: o.dispatch.heads),
+        "frontier/origins": ("origins held in memory", lambda o: o.dispatch.hot_origins),
+        "frontier/writer/commits": ("transactions committed", lambda o: o.writer.commits),
+        "frontier/writer/rows": ("transitions committed", lambda o: o.writer.rows),
+        "frontier/writer/pending": ("messages not on disk yet", lambda o: o.writer.pending),
+        "frontier/writer/slowest_commit_s": (
+            "the longest transaction, in seconds",
+            lambda o: round(o.writer.slowest_commit_s, 4),
+        ),
+        "frontier/writer/busy_retries": (
+            "transactions tried again because another process held the store",
+            lambda o: o.writer.busy_retries,
+        ),
+        "frontier/refused": ("moves the transition table does not allow: always 0", lambda o: o.writer.refused),
+        "scheduler/enqueued": (
+            "as Scrapy's scheduler counts: references that were not a known duplicate",
+            lambda o: o.intake.references - o.intake.duplicates,
+        ),
+        "scheduler/dequeued": ("as Scrapy's scheduler counts: requests handed out", lambda o: o.dispatch.handed_out),
+        "dupefilter/filtered": ("as Scrapy's duplicate filter counts", lambda o: o.intake.duplicates),
+    }
+)
+"""Name to (meaning, how to read it). The table of statistics in the documentation is made from this."""
+
+
+def read(opened: Open) -> dict[str, Any]:
+    """All figures as they are now."""
+    return {name: figure(opened) for name, (_, figure) in FIGURES.items()}

@@ -1,0 +1,208 @@
+"""The parts of a coverage report, as values: what `report --format json` holds (design, section 9).
+
+Counts of `identities` are identities, each counted once; `attempts` and `references` are counted
+apart. Times are ISO 8601 in UTC, sizes bytes. A rule or outcome is the code of a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RunAccount:
+    """Which run, in which state, under which policy version."""
+
+    id: int
+    name: str
+    spider: str
+    state: str
+    started_at: str | None
+    finished_at: str | None
+    policy_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why the run ended; both None while it has not said so."""
+
+    reason: str | None
+    detail: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """discovered = admitted + suppressed + deferred, and admitted = terminal + unresolved."""
+
+    discovered: int
+    admitted: int
+    suppressed: Mapping[str, int]
+    deferred: Mapping[str, int]
+    terminal: Mapping[str, int]
+    unresolved: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """`retries`: returns to the queue after a failure. `open`: those without an outcome (yet)."""
+
+    total: int
+    by_outcome: Mapping[str, int]
+    open: int
+    retries: int
+    late: int
+    quarantined: int
+
+
+@dataclass(frozen=True, slots=True)
+class KindAccount:
+    """References of one kind; the last four add up to the total."""
+
+    total: int
+    fresh: int
+    duplicates: int
+    excluded: int
+    rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """total = fresh + duplicates + excluded + the sum of rejected.
+
+    Fresh: the first reference to an identity. Duplicates: to one that is known. Excluded: to one
+    that is known and suppressed. Rejected: without a fetch key.
+    """
+
+    total: int
+    fresh: int
+    duplicates: int
+    excluded: int
+    rejected: Mapping[str, int]
+    by_kind: Mapping[str, KindAccount]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Identities in one state for one reason, with the URL of the first; no rule, no exception."""
+
+    state: str
+    disposition: str | None
+    rule: str | None
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedCause:
+    """References of one kind rejected by one rule; the first spelling, and the page it stood on."""
+
+    rule: str
+    kind: str
+    count: int
+    example: str
+    page: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OriginAccount:
+    """One origin: its identities by state, its attempts by status class ("2xx", "none")."""
+
+    origin: str
+    identities: Mapping[str, int]
+    attempts: int
+    by_status: Mapping[str, int]
+    bytes: int
+    first_attempt_at: str | None
+    last_attempt_at: str | None
+    next_eligible_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one budget held back."""
+
+    rule: str
+    pattern: str | None
+    first_example: str
+    suppressed: int
+    deferred: int
+
+
+@dataclass(frozen=True, slots=True)
+class Redirects:
+    """Hops that were followed, those of them that lead to another origin, and those refused."""
+
+    hops: int
+    cross_origin: int
+    refused: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsAccount:
+    """What the robots rules of one origin suppressed."""
+
+    origin: str
+    rule: str
+    suppressed: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An identity whose attempts are exhausted, and how long its history is."""
+
+    url: str
+    reason: str
+    attempts: int
+    transitions: int
+    last_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A count with its first example."""
+
+    name: str
+    count: int
+    example: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAccount:
+    """One opening of the run by a process; `ended_at` is None where it did not say goodbye."""
+
+    id: int
+    worker: str
+    policy_version: str
+    started_at: str | None
+    ended_at: str | None
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The account of one run. `equations` are all that were checked, each with its numbers."""
+
+    schema_version: int
+    run: RunAccount
+    stop: Stop
+    identities: Identities
+    attempts: Attempts
+    references: References
+    reconciled: bool
+    failed_equations: tuple[str, ...]
+    equations: tuple[str, ...]
+    causes: tuple[Cause, ...]
+    rejected: tuple[RejectedCause, ...]
+    origins: tuple[OriginAccount, ...]
+    budgets: tuple[Budget, ...]
+    families: tuple[Mapping[str, Any], ...]
+    redirects: Redirects
+    robots: tuple[RobotsAccount, ...]
+    deadletters: tuple[DeadLetter, ...]
+    parameter_rules: tuple[Counted, ...]
+    waivers: tuple[Counted, ...]
+    unserialisable: tuple[Counted, ...]
+    sessions: tuple[SessionAccount, ...]

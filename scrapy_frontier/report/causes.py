@@ -1,0 +1,136 @@
+"""Why identities stand where they stand, and why references were rejected: rule, count, example."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.report.account import Budget, Cause, RejectedCause, RobotsAccount
+from scrapy_frontier.report.figures import StandingCount
+from scrapy_frontier.report.names import parsed, select_in, urls
+from scrapy_frontier.states import Disposition, State
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from scrapy_frontier.report.figures import Figures
+    from scrapy_frontier.report.names import Codes
+
+BUDGET_RULES: Final = "budget"
+"""First word of the rules that are budgets."""
+
+ROBOTS_RULES: Final = "robots"
+"""First word of the rules that come from robots.txt."""
+
+
+def causes(connection: Connection, figures: Figures, codes: Codes) -> tuple[Cause, ...]:
+    """The reasons of all identities, the most frequent first."""
+    found: dict[tuple[int, int, int], StandingCount] = {}
+    for (_, *where), group in figures.standing.items():
+        state, disposition, reason_id = where
+        known = found.setdefault((state, disposition, reason_id), StandingCount(0, group.example))
+        known.count += group.count
+        known.example = min(known.example, group.example)
+    example = urls(connection, [group.example for group in found.values()])
+    ordered = sorted(found.items(), key=lambda item: (-item[1].count, item[0]))
+    return tuple(
+        Cause(
+            State(state).label,
+            Disposition(disposition).label if disposition else None,
+            codes[reason_id] if reason_id else None,
+            group.count,
+            example.get(group.example, ""),
+        )
+        for (state, disposition, reason_id), group in ordered
+    )
+
+
+def rejected_causes(
+    connection: Connection, figures: Figures, codes: Codes
+) -> tuple[RejectedCause, ...]:
+    """The rules that rejected references, the most frequent first."""
+    query = "SELECT rejection_id, observed, source_id FROM rejection WHERE rejection_id IN :ids"
+    examples = [found.example for found in figures.rejected.values()]
+    rows = {row.rejection_id: row for row in select_in(connection, query, examples)}
+    pages = urls(connection, [row.source_id for row in rows.values() if row.source_id])
+    ordered = sorted(figures.rejected.items(), key=lambda item: (-item[1].count, item[0]))
+    return tuple(
+        RejectedCause(
+            codes[reason_id],
+            ReferenceKind(kind).label,
+            found.count,
+            rows[found.example].observed,
+            pages.get(rows[found.example].source_id),
+        )
+        for (kind, reason_id), found in ordered
+    )
+
+
+def budgets(connection: Connection, run_id: int, held: tuple[Cause, ...]) -> tuple[Budget, ...]:
+    """What each budget held back, by its rule."""
+    suppressed = _held(held, State.SUPPRESSED)
+    deferred = _held(held, State.DEFERRED)
+    made = []
+    for rule in sorted({*suppressed, *deferred}):
+        some = suppressed.get(rule) or deferred[rule]
+        made.append(
+            Budget(
+                rule,
+                _pattern(connection, run_id, rule),
+                some.example,
+                suppressed[rule].count if rule in suppressed else 0,
+                deferred[rule].count if rule in deferred else 0,
+            )
+        )
+    return tuple(made)
+
+
+def _held(held: tuple[Cause, ...], state: State) -> dict[str, Cause]:
+    return {
+        cause.rule: cause
+        for cause in held
+        if cause.state == state.label and cause.rule and is_of(cause.rule, BUDGET_RULES)
+    }
+
+
+def is_of(rule: str, family: str) -> bool:
+    """Whether a rule belongs to a family: `budget.depth` and `budget:depth` to `budget`."""
+    return rule.replace(":", ".").split(".", 1)[0] == family
+
+
+_PATTERN: Final = (
+    "SELECT t.detail FROM current AS c JOIN reason AS r ON r.reason_id = c.reason_id"
+    " JOIN transition AS t ON t.seq = c.last_seq"
+    " WHERE c.run_id = :run AND r.code = :rule ORDER BY c.identity_id LIMIT 1"
+)
+
+
+def _pattern(connection: Connection, run_id: int, rule: str) -> str | None:
+    detail = connection.scalar(text(_PATTERN), {"run": run_id, "rule": rule})
+    inputs = parsed(detail)
+    pattern = inputs.get("pattern") if isinstance(inputs, dict) else None
+    return None if pattern is None else str(pattern)
+
+
+def robots(connection: Connection, figures: Figures, codes: Codes) -> tuple[RobotsAccount, ...]:
+    """What robots.txt suppressed, by origin and rule."""
+    groups = [
+        (standing, found)
+        for standing, found in figures.standing.items()
+        if standing.state == State.SUPPRESSED and is_of(codes[standing.reason_id], ROBOTS_RULES)
+    ]
+    query = "SELECT origin_id, origin FROM origin WHERE origin_id IN :ids"
+    names = dict(select_in(connection, query, [standing.origin_id for standing, _ in groups]))
+    example = urls(connection, [found.example for _, found in groups])
+    groups.sort(key=lambda group: (-group[1].count, group[1].example))
+    return tuple(
+        RobotsAccount(
+            names.get(standing.origin_id, ""),
+            codes[standing.reason_id],
+            found.count,
+            example.get(found.example, ""),
+        )
+        for standing, found in groups
+    )

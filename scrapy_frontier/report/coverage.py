@@ -1,0 +1,198 @@
+"""The coverage report: what a run covered, what not and why, and whether its account adds up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import text
+
+from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.report import account, equations
+from scrapy_frontier.report.causes import budgets, causes, rejected_causes, robots
+from scrapy_frontier.report.deadletters import dead_letters
+from scrapy_frontier.report.figures import REFERENCE_COUNTS, Figures, read_figures
+from scrapy_frontier.report.instants import iso
+from scrapy_frontier.report.names import Codes, parsed
+from scrapy_frontier.report.origins import origin_accounts
+from scrapy_frontier.report.redirects import redirects
+from scrapy_frontier.report.runs import RunNotFound
+from scrapy_frontier.states import UNRESOLVED, Disposition, Event, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
+REPORT_VERSION: Final = 1
+"""Rises when a field of the JSON changes its meaning or goes."""
+
+DEAD_LETTERS_LISTED: Final = 1000
+"""Dead letters listed in one report; their number is `identities.terminal.failed`."""
+
+
+def coverage(connection: Connection, run_id: int) -> account.Coverage:
+    """The account of a run as the connection's snapshot shows it. Raises `RunNotFound`."""
+    run = _run(connection, run_id)
+    figures = read_figures(connection, run_id)[run_id]
+    codes = Codes.of(connection)
+    checked = equations.equations(figures, run.state)
+    failed = tuple(equation.text for equation in checked if not equation.holds)
+    tallies = _tallies(connection, run_id)
+    held = causes(connection, figures, codes)
+    return account.Coverage(
+        schema_version=REPORT_VERSION,
+        run=run,
+        stop=_stop(connection, run_id),
+        identities=_identities(figures, codes),
+        attempts=_attempts(figures, codes, tallies),
+        references=_references(figures, codes),
+        reconciled=not failed,
+        failed_equations=failed,
+        equations=tuple(equation.text for equation in checked),
+        causes=held,
+        rejected=rejected_causes(connection, figures, codes),
+        origins=origin_accounts(connection, run_id, figures),
+        budgets=budgets(connection, run_id, held),
+        families=(),
+        redirects=redirects(connection, run_id, figures, codes),
+        robots=robots(connection, figures, codes),
+        deadletters=dead_letters(connection, run_id, DEAD_LETTERS_LISTED),
+        parameter_rules=tallies.get("parameter_rule", ()),
+        waivers=tallies.get("waiver", ()),
+        unserialisable=tallies.get("unserialisable", ()),
+        sessions=_sessions(connection, run_id, figures),
+    )
+
+
+def as_json(report: account.Coverage) -> dict[str, Any]:
+    """The report as plain data, in the order in which it is written."""
+    return asdict(report)
+
+
+_RUN: Final = (
+    "SELECT r.run_id, r.name, r.spider, r.state, r.started_ms, r.finished_ms, p.digest"
+    " FROM run AS r JOIN policy AS p ON p.policy_id = r.policy_id WHERE r.run_id = :run"
+)
+_STOP: Final = "SELECT stop_reason, stop_detail FROM run WHERE run_id = :run"
+_TALLIES: Final = (
+    "SELECT kind, name, count, example FROM tally WHERE run_id = :run"
+    " ORDER BY kind, count DESC, name"
+)
+_SESSIONS: Final = (
+    "SELECT s.session_id, s.worker, p.digest, s.started_ms, s.ended_ms"
+    " FROM session AS s JOIN policy AS p ON p.policy_id = s.policy_id"
+    " WHERE s.run_id = :run ORDER BY s.session_id"
+)
+
+
+def _run(connection: Connection, run_id: int) -> account.RunAccount:
+    row = connection.execute(text(_RUN), {"run": run_id}).first()
+    if row is None:
+        raise RunNotFound(f"no run with the id {run_id} in this store")
+    number, name, spider, state, started_ms, finished_ms, digest = row
+    return account.RunAccount(
+        number, name, spider, state, iso(started_ms), iso(finished_ms), digest
+    )
+
+
+def _stop(connection: Connection, run_id: int) -> account.Stop:
+    reason, detail = connection.execute(text(_STOP), {"run": run_id}).one()
+    return account.Stop(reason, parsed(detail))
+
+
+def _tallies(connection: Connection, run_id: int) -> dict[str, tuple[account.Counted, ...]]:
+    tallies: dict[str, tuple[account.Counted, ...]] = {}
+    for kind, name, count, example in connection.execute(text(_TALLIES), {"run": run_id}):
+        tallies[kind] = (*tallies.get(kind, ()), account.Counted(name, count, example))
+    return tallies
+
+
+def _identities(figures: Figures, codes: Codes) -> account.Identities:
+    def by_rule(state: State) -> dict[str, int]:
+        return _most(
+            (codes[standing.reason_id], found.count)
+            for standing, found in figures.standing.items()
+            if standing.state == state
+        )
+
+    return account.Identities(
+        discovered=figures.identities,
+        admitted=figures.standing_in(equations.ADMITTED),
+        suppressed=by_rule(State.SUPPRESSED),
+        deferred=by_rule(State.DEFERRED),
+        terminal=_most(
+            (Disposition(standing.disposition).label, found.count)
+            for standing, found in figures.standing.items()
+            if standing.state == State.TERMINAL
+        ),
+        unresolved=_most(
+            (State(standing.state).label, found.count)
+            for standing, found in figures.standing.items()
+            if standing.state in UNRESOLVED
+        ),
+    )
+
+
+def _attempts(
+    figures: Figures, codes: Codes, tallies: dict[str, tuple[account.Counted, ...]]
+) -> account.Attempts:
+    def tallied(kind: str) -> int:
+        return sum(counted.count for counted in tallies.get(kind, ()))
+
+    return account.Attempts(
+        total=figures.attempted(),
+        by_outcome=_most(
+            (codes[kind.outcome_id], found.count)
+            for kind, found in figures.attempts.items()
+            if kind.outcome_id
+        ),
+        open=figures.attempts_without_outcome(),
+        retries=figures.events(Event.BECOME_DUE),
+        late=tallied("late"),
+        quarantined=tallied("quarantined"),
+    )
+
+
+def _references(figures: Figures, codes: Codes) -> account.References:
+    kinds = sorted({kind for kind, _ in figures.references})
+    return account.References(
+        total=figures.referred("total"),
+        fresh=figures.referred("fresh"),
+        duplicates=figures.referred("duplicates"),
+        excluded=figures.referred("excluded"),
+        rejected=_most(
+            (codes[reason_id], found.count) for (_, reason_id), found in figures.rejected.items()
+        ),
+        by_kind={
+            ReferenceKind(kind).label: account.KindAccount(
+                *(figures.references[kind, name] for name in REFERENCE_COUNTS)
+            )
+            for kind in kinds
+        },
+    )
+
+
+def _sessions(
+    connection: Connection, run_id: int, figures: Figures
+) -> tuple[account.SessionAccount, ...]:
+    attempts: Counter[int] = Counter()
+    for kind, found in figures.attempts.items():
+        attempts[kind.session_id] += found.count
+    return tuple(
+        account.SessionAccount(
+            number, worker, digest, iso(started_ms), iso(ended_ms), attempts[number]
+        )
+        for number, worker, digest, started_ms, ended_ms in connection.execute(
+            text(_SESSIONS), {"run": run_id}
+        )
+    )
+
+
+def _most(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Added up by name, the largest first."""
+    added: Counter[str] = Counter()
+    for name, count in counts:
+        added[name] += count
+    return dict(sorted(added.items(), key=lambda item: (-item[1], item[0])))

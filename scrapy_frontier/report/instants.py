@@ -1,0 +1,17 @@
+"""Times of the store, as reports write them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+
+def iso(at_ms: int | None) -> str | None:
+    """An instant as ISO 8601 in UTC with milliseconds; None and 0, which mean "not", stay None."""
+    if not at_ms:
+        return None
+    seconds, millis = divmod(at_ms, 1000)
+    try:
+        at = datetime.fromtimestamp(seconds, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return f"{at_ms} ms"
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{millis:03d}Z"

@@ -1,0 +1,66 @@
+"""The texts behind the numbers of a store: reason codes, URLs, origins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_CHUNK: Final = 500
+
+NO_REASON: Final = "unnamed"
+"""How a report calls the reason of a move that was written without one."""
+
+
+class Codes(dict[int, str]):
+    """Reason codes by their number; a number without a code, or 0, reads `unnamed`."""
+
+    @classmethod
+    def of(cls, connection: Connection) -> Codes:
+        """All codes of the store."""
+        return cls(connection.execute(text("SELECT reason_id, code FROM reason")).tuples().all())
+
+    def __missing__(self, reason_id: int) -> str:
+        return NO_REASON
+
+
+def urls(connection: Connection, identity_ids: Iterable[int]) -> Mapping[int, str]:
+    """The URLs of these identities; a method other than GET stands before its URL."""
+    query = "SELECT identity_id, method, url FROM identity WHERE identity_id IN :ids"
+    found = select_in(connection, query, identity_ids)
+    return {
+        identity_id: url if method == "GET" else f"{method} {url}"
+        for identity_id, method, url in found
+    }
+
+
+def origins_of(connection: Connection, identity_ids: Iterable[int]) -> Mapping[int, int]:
+    """The origin ids of these identities."""
+    query = "SELECT identity_id, origin_id FROM current WHERE identity_id IN :ids"
+    return dict(select_in(connection, query, identity_ids))
+
+
+def select_in(
+    connection: Connection, query: str, values: Iterable[Any], **parameters: Any
+) -> Iterator[Any]:
+    """The rows of a query with `IN :ids`, asked in parts."""
+    statement = text(query).bindparams(bindparam("ids", expanding=True))
+    left = iter(dict.fromkeys(values))
+    while part := list(islice(left, _CHUNK)):
+        yield from connection.execute(statement, {"ids": part, **parameters})
+
+
+def parsed(detail: str | None) -> Any:
+    """JSON text of the store as data; text that is no JSON stays text."""
+    if detail is None:
+        return None
+    try:
+        return json.loads(detail)
+    except ValueError:
+        return detail

@@ -1,0 +1,61 @@
+"""The redirects of a run: hops by the ledger, and where they lead by the emissions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.report.account import Redirects
+from scrapy_frontier.report.names import origins_of, select_in
+from scrapy_frontier.states import Event, State
+from scrapy_frontier.store.edges import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from scrapy_frontier.report.figures import Figures
+    from scrapy_frontier.report.names import Codes
+
+_EDGES: Final = (
+    "SELECT source_id, targets FROM emission"
+    f" WHERE run_id = :run AND kind = {ReferenceKind.REDIRECT:d} AND source_id > 0"
+)
+_SUPPRESSED: Final = (
+    "SELECT identity_id, reason_id FROM current"
+    f" WHERE state = {State.SUPPRESSED:d} AND identity_id IN :ids"
+)
+
+
+def redirects(connection: Connection, run_id: int, figures: Figures, codes: Codes) -> Redirects:
+    """Count the hops; refused are those whose target has no fetch key or is suppressed now."""
+    edges = [
+        (source_id, target)
+        for source_id, packed in connection.execute(text(_EDGES), {"run": run_id})
+        for target in unpack(packed)
+    ]
+    suppressed = dict(select_in(connection, _SUPPRESSED, [target for _, target in edges]))
+    refused = Counter(codes[suppressed[target]] for _, target in edges if target in suppressed)
+    for (kind, reason_id), found in figures.rejected.items():
+        if kind == ReferenceKind.REDIRECT:
+            refused[codes[reason_id]] += found.count
+    return Redirects(
+        hops=figures.events(Event.REDIRECT),
+        cross_origin=_cross_origin(connection, edges, suppressed),
+        refused=dict(sorted(refused.items(), key=lambda item: (-item[1], item[0]))),
+    )
+
+
+def _cross_origin(
+    connection: Connection, edges: Sequence[tuple[int, int]], suppressed: Mapping[int, int]
+) -> int:
+    origins = origins_of(connection, [number for edge in edges for number in edge])
+    return sum(
+        origins.get(source_id) != origins.get(target)
+        for source_id, target in edges
+        if target not in suppressed
+    )

@@ -1,0 +1,189 @@
+"""The hot set: which origins and gates are in memory, which have to make room, and what they leave behind."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scrapy_frontier.scheduling.flows import Flow, Origin
+from scrapy_frontier.scheduling.gates import Gate, GateSnapshot
+
+if TYPE_CHECKING:
+    from scrapy_frontier.policy.politeness import OriginPolicy
+    from scrapy_frontier.scheduling.lanes import Key
+
+LOOKS: Final = 8
+"""How many origins one call looks at when it needs room; the next call looks at others."""
+
+
+class Rotated(NamedTuple):
+    """An origin that had to leave memory although it has work, and what to keep of its gate."""
+
+    origin_id: int
+    gate_key: str
+    gate: GateSnapshot
+
+
+class Pending:
+    """What came to an origin, or left it, while the store is asked for its heads."""
+
+    __slots__ = ("discarded", "left")
+
+    def __init__(self) -> None:
+        self.left: dict[int, Key] = {}
+        self.discarded: set[int] = set()
+
+    def leave(self, band: int, key: Key) -> None:
+        """Note a head that is in the store only."""
+        self.left[band] = min(key, self.left.get(band, key))
+
+
+class HotSet:
+    """Origins and their flows by key.
+
+    An origin without work is kept for a while, since it often gets some more; it is dropped when room is wanted or more
+    than `idle_origins` are kept, and only where its gate has nothing to remember. A flow without an origin (made for a
+    permit, or left by its origins) is kept until its gate has nothing to remember.
+    """
+
+    def __init__(
+        self,
+        *,
+        bands: int,
+        next_ticket: Callable[[], int],
+        max_origins: int,
+        idle_origins: int,
+        patience_s: float,
+        longest_hold_s: float,
+    ) -> None:
+        self.origins: OrderedDict[int, Origin] = OrderedDict()
+        self.flows: dict[str, Flow] = {}
+        self.activating: dict[int, Pending] = {}
+        self.cold_waiting = 0
+        self.max_origins = max_origins
+        self._bands = bands
+        self._next_ticket = next_ticket
+        self._idle_origins = idle_origins
+        self._patience_s = patience_s
+        self._longest_hold_s = longest_hold_s
+        self._idle: OrderedDict[int, Origin] = OrderedDict()
+        self._orphans: OrderedDict[str, Flow] = OrderedDict()
+        self._leaving: dict[int, Flow] = {}
+
+    @property
+    def room(self) -> int:
+        """Origins that can be taken in without dropping any."""
+        return self.max_origins - len(self.origins) - len(self.activating)
+
+    @property
+    def is_pressed(self) -> bool:
+        """Whether origins wait in the store for which there is no room."""
+        return self.cold_waiting > self.room
+
+    def ensure_flow(
+        self, key: str, policy: OriginPolicy, now: float, next_eligible_at: float
+    ) -> Flow:
+        """The flow of this key; its gate is made where it is not in memory."""
+        flow = self.flows.get(key)
+        if flow is None:
+            gate = Gate(
+                policy, now, next_eligible_at=next_eligible_at, longest_hold_s=self._longest_hold_s
+            )
+            flow = self.flows[key] = self._orphans[key] = Flow(key, gate, self._next_ticket())
+            self._drop_orphans(now)
+        return flow
+
+    def put(self, origin_id: int, flow: Flow) -> Origin:
+        """Make an origin hot. It counts as idle until it has a lane."""
+        origin = Origin(origin_id, flow, self._bands, self._next_ticket())
+        flow.attach(origin)
+        self._orphans.pop(flow.key, None)
+        self._leaving.pop(origin_id, None)
+        self.origins[origin_id] = self._idle[origin_id] = origin
+        return origin
+
+    def wake(self, origin: Origin) -> None:
+        """The origin gets work."""
+        self._idle.pop(origin.origin_id, None)
+
+    def idle(self, origin: Origin, now: float) -> None:
+        """The origin has no heads, and none in the store."""
+        self._idle[origin.origin_id] = origin
+        self.trim(now)
+
+    def trim(self, now: float) -> None:
+        """Drop idle origins beyond the number that is kept, and flows nobody needs."""
+        for _ in range(min(2, len(self._idle) - self._idle_origins)):
+            self._drop_idle(now)
+        self._drop_orphans(now)
+
+    def make_room(self, wanted: int, now: float) -> int:
+        """Drop idle origins until there is room for `wanted` more, as far as a few looks reach; the room there is."""
+        for _ in range(min(LOOKS, len(self._idle))):
+            if self.room >= wanted:
+                break
+            self._drop_idle(now)
+        return max(0, self.room)
+
+    def stuck(self, now: float) -> Origin | None:
+        """An origin that could leave to make room: nothing in flight, and its gate stays shut for a good while."""
+        for _ in range(min(LOOKS, len(self.origins))):
+            origin = next(iter(self.origins.values()))
+            self.origins.move_to_end(origin.origin_id)
+            gate = origin.flow.gate
+            if not gate.in_flight and not origin.flow.waiters:
+                opens_at = gate.opens_at(now)
+                if opens_at is None or opens_at > now + self._patience_s:
+                    return origin
+        return None
+
+    def rotate(self, origin: Origin) -> None:
+        """Take an origin out of memory, its lanes being dropped already; it is reported when nothing is in flight."""
+        self._remove(origin)
+        self._leaving[origin.origin_id] = origin.flow
+
+    def rotated(self, now: float) -> list[Rotated]:
+        """The origins taken out whose gates have come to rest."""
+        left = []
+        for origin_id, flow in list(self._leaving.items()):
+            if flow.gate.in_flight and not flow.origins:
+                continue
+            del self._leaving[origin_id]
+            snapshot = flow.gate.snapshot(now)
+            left.append(Rotated(origin_id, flow.key, snapshot))
+            if snapshot.opens_at is None and not flow.origins and not flow.waiters:
+                self._forget(flow)
+        return left
+
+    def _drop_idle(self, now: float) -> None:
+        origin_id, origin = self._idle.popitem(last=False)
+        flow = origin.flow
+        if flow.origins == 1 and not self._is_forgettable(flow, now):
+            self._idle[origin_id] = origin
+            return
+        self._remove(origin)
+
+    def _drop_orphans(self, now: float) -> None:
+        for _ in range(min(2, len(self._orphans))):
+            key, flow = self._orphans.popitem(last=False)
+            if self._is_forgettable(flow, now):
+                self._forget(flow)
+            else:
+                self._orphans[key] = flow
+
+    def _remove(self, origin: Origin) -> None:
+        flow = origin.flow
+        flow.detach(origin)
+        del self.origins[origin.origin_id]
+        self._idle.pop(origin.origin_id, None)
+        if not flow.origins:
+            self._orphans[flow.key] = flow
+
+    def _forget(self, flow: Flow) -> None:
+        flow.wake = flow.ready = 0
+        self._orphans.pop(flow.key, None)
+        del self.flows[flow.key]
+
+    def _is_forgettable(self, flow: Flow, now: float) -> bool:
+        return not flow.waiters and flow.gate.is_idle(now)

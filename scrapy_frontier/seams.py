@@ -1,0 +1,124 @@
+"""The names of Scrapy that are not part of its documented interface, all of them, in one place.
+
+`tests/crawl/test_seams.py` holds each of them to what is relied on here, so that a new Scrapy fails loudly there:
+
+- `engine._slot.nextcall.schedule()`: wakes the engine at once; Scrapy has no public way to do so.
+- `engine.downloader.fetch(request)`: every request, also those issued past the scheduler, passes it once, and its result
+  tells whether a response, a failure, or another request came of it.
+- `engine.scraper.enqueue_scrape(result, request)`: its Deferred fires when the page is processed, that is after all
+  that its callback yielded has been enqueued. No signal says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.utils.asyncio import is_asyncio_available
+
+from scrapy_frontier.errors import ConfigError
+
+if TYPE_CHECKING:
+    from scrapy.core.engine import ExecutionEngine
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
+
+    from scrapy_frontier.frontier import Frontier
+
+
+def running_loop(crawler: Crawler) -> asyncio.AbstractEventLoop:
+    """The event loop of the crawl. Raises `ConfigError` on a reactor without one."""
+    if not is_asyncio_available():
+        raise ConfigError(
+            "scrapy_frontier needs the asyncio reactor, Scrapy's default: remove TWISTED_REACTOR from the settings, it is"
+            f" {crawler.settings.get('TWISTED_REACTOR')!r}"
+        )
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.get_event_loop()
+
+
+def engine_of(crawler: Crawler) -> ExecutionEngine:
+    """The engine of a crawler whose spider is being opened."""
+    engine = crawler.engine
+    if engine is None:
+        raise ConfigError("the frontier can only be opened by a running crawl")
+    return engine
+
+
+class Waker:
+    """Makes the engine ask the scheduler, now or at a later time. One timer, moved to the earliest time asked for."""
+
+    def __init__(self, engine: ExecutionEngine, loop: asyncio.AbstractEventLoop) -> None:
+        self._engine = engine
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wake(self) -> None:
+        """Ask at the next turn of the event loop."""
+        slot = self._engine._slot
+        if slot is not None:
+            # Never with a delay: a delayed call would swallow every earlier wake-up.
+            slot.nextcall.schedule()
+
+    def wake_in(self, delay_s: float) -> None:
+        """Ask in `delay_s` seconds at the latest."""
+        at = self._loop.time() + max(0.0, delay_s)
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(at, self._ring)
+
+    def cancel(self) -> None:
+        """Never ask again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        self.wake()
+
+
+def watch_downloads(engine: ExecutionEngine, frontier: Frontier) -> None:
+    """Let the frontier see the result of every download."""
+    downloader = engine.downloader
+    fetch: Callable[..., Deferred[Any]] = downloader.fetch
+
+    @functools.wraps(fetch)
+    def watched(request: Request, *args: Any, **kwargs: Any) -> Deferred[Any]:
+        with frontier.downloading(request):
+            download = fetch(request, *args, **kwargs)
+
+        def tell(result: Any) -> Any:
+            frontier.downloaded(request, result)
+            return result
+
+        return download.addBoth(tell)
+
+    downloader.fetch = watched  # type: ignore[method-assign]
+
+
+def watch_pages(engine: ExecutionEngine, frontier: Frontier) -> None:
+    """Let the frontier know when a page begins to be processed, and when all that it yielded has been enqueued."""
+    scraper = engine.scraper
+    enqueue_scrape: Callable[..., Deferred[None]] = scraper.enqueue_scrape
+
+    @functools.wraps(enqueue_scrape)
+    def watched(result: Any, request: Request) -> Deferred[None]:
+        with frontier.processing(request, result) as page:
+            processed = enqueue_scrape(result, request)
+
+        def tell(outcome: Failure | None) -> Failure | None:
+            frontier.processed(request, result, page)
+            return outcome
+
+        return processed.addBoth(tell)
+
+    scraper.enqueue_scrape = watched  # type: ignore[method-assign]

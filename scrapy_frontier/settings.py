@@ -1,0 +1,234 @@
+"""Every FRONTIER_* setting: name, type, default, meaning, check. Read once into one frozen object.
+
+The table of settings in the documentation is made from the fields of `FrontierSettings`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_frontier.errors import ConfigError
+from scrapy_frontier.identity import ParameterRules
+from scrapy_frontier.policy.scope import Scope
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+PREFIX: Final = "FRONTIER_"
+
+DEFAULT_BAND_SHARES: Final = (16, 8, 4, 2, 2, 1, 1)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("must be a non-empty string")
+    return value.strip()
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value in (None, "") else _text(value)
+
+
+def _switch(value: Any) -> bool:
+    """As Scrapy reads booleans: True, 1, "True", "true", "1" and their opposites."""
+    if isinstance(value, str) and value.strip().lower() in {"true", "1"}:
+        return True
+    if isinstance(value, str) and value.strip().lower() in {"false", "0"}:
+        return False
+    if isinstance(value, bool) or value in (0, 1):
+        return bool(value)
+    raise ValueError("must be True or False")
+
+
+def _count(value: Any) -> int:
+    number = int(value)
+    if number != float(value) or number < 1:
+        raise ValueError("must be a whole number of at least 1")
+    return number
+
+
+def _seconds(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number) or number <= 0:
+        raise ValueError("must be a number of seconds above 0")
+    return number
+
+
+def _synchronous(value: Any) -> str:
+    text = str(value).strip().upper()
+    if text not in {"FULL", "NORMAL"}:
+        raise ValueError("must be FULL or NORMAL")
+    return text
+
+
+def _shares(value: Any) -> tuple[float, ...]:
+    if isinstance(value, str):
+        value = value.split(",")
+    shares = tuple(float(share) for share in value)
+    if len(shares) != len(DEFAULT_BAND_SHARES) or not all(
+        math.isfinite(share) and share > 0 for share in shares
+    ):
+        raise ValueError(f"must be {len(DEFAULT_BAND_SHARES)} numbers above 0, the most urgent band first")
+    return shares
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [part for part in value.split(",") if part.strip()]
+    if not isinstance(value, Sequence) or not all(isinstance(name, str) for name in value):
+        raise ValueError("must be a list of names")
+    return tuple(name.strip() for name in value)
+
+
+def _setting(default: Any, read: Callable[[Any], Any], meaning: str, *, shown: str | None = None) -> Any:
+    """A field of `FrontierSettings`; `shown` is how the documentation writes the default where it is computed."""
+    return field(default=default, metadata={"read": read, "meaning": meaning, "shown": shown})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierSettings:
+    """All settings of this package, checked. The field `max_lag_s` is the setting `FRONTIER_MAX_LAG`, and so on."""
+
+    enabled: bool = _setting(
+        True, _switch, "Switches the frontier off without taking the add-on out of `ADDONS`."
+    )
+    store: str | None = _setting(
+        None,
+        _optional_text,
+        "Where the ledger lives, as a SQLAlchemy URL: `sqlite:///path/to/file.db`; a relative path is taken from the"
+        " working directory.",
+        shown="`frontier.db` in `JOBDIR` where that is set, else in the project's `.scrapy` folder",
+    )
+    run: str | None = _setting(
+        None,
+        _optional_text,
+        "Name of the run. An unfinished run of that name is resumed; otherwise a new one begins. Without a name every"
+        " crawl is a new run, unless `JOBDIR` is set: then its unfinished run is resumed.",
+        shown="none",
+    )
+    synchronous: str = _setting(
+        "FULL",
+        _synchronous,
+        "SQLite's `synchronous`. `FULL`: what was acknowledged survives a power cut. `NORMAL`: it survives the death of"
+        " the process, but a power cut may take the last commits.",
+    )
+    scope: Scope = _setting(
+        Scope.from_setting({}),
+        Scope.from_setting,
+        "Which URLs may be fetched: `include` and `exclude` rules over origins and paths. The narrower rule wins.",
+        shown="`{}`: everything",
+    )
+    parameter_rules: ParameterRules = _setting(
+        ParameterRules.from_setting([]),
+        ParameterRules.from_setting,
+        "Named, narrow rules for query parameters that do not make another page. They act on the comparison key, never"
+        " on the URL that is requested.",
+        shown="`[]`: none",
+    )
+    link_inventory: bool = _setting(
+        False,
+        _switch,
+        "Records every URL-bearing attribute of every HTML page (tag, rel, anchor text, fragment), also those that no"
+        " callback follows. They make no request.",
+    )
+    whatwg_links: bool = _setting(
+        True,
+        _switch,
+        "`response.urljoin()`, `response.follow()` and `follow_all()` resolve as browsers do, and a link that cannot be"
+        " requested is recorded as rejected instead of raising in the callback.",
+    )
+    window: int = _setting(
+        10_000,
+        _count,
+        "Scheduled URLs held in memory at the most; the others wait in the store.",
+    )
+    hot_origins: int = _setting(
+        2_000,
+        _count,
+        "Origins held in memory at the most; the others wait in the store and take their turn.",
+    )
+    known_urls: int = _setting(
+        65_536,
+        _count,
+        "URLs whose identity is remembered in memory, so that a repeated link costs no look-up in the store.",
+    )
+    band_shares: tuple[float, ...] = _setting(
+        DEFAULT_BAND_SHARES,
+        _shares,
+        "Share of the dispatches that each priority band gets while all have work, the most urgent band first. No band"
+        " starves.",
+    )
+    max_lag_s: float = _setting(
+        10.0,
+        _seconds,
+        "No new request is handed out while the oldest unwritten message is older than this many seconds.",
+    )
+    max_queue: int = _setting(
+        20_000,
+        _count,
+        "Messages waiting for the writer before callbacks and `start()` are made to wait.",
+    )
+    report_dir: str | None = _setting(
+        None,
+        _optional_text,
+        "Folder for the coverage report (JSON and text) that is written when the spider closes.",
+        shown="`reports` beside the store",
+    )
+    trusted_modules: tuple[str, ...] = _setting(
+        (),
+        _names,
+        "Packages, besides the spider's own, whose item and data classes may be restored from stored requests.",
+        shown="`[]`",
+    )
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> FrontierSettings:
+        """Read and check all settings. Raises `ConfigError` that names the setting and what it must be."""
+        known = {setting_name(item): item for item in fields(cls)}
+        for name in settings:
+            if isinstance(name, str) and name.startswith(PREFIX) and name not in known:
+                raise ConfigError(_unknown(name, known))
+        values = {
+            item.name: _read(item, settings.get(name))
+            for name, item in known.items()
+            if settings.get(name) is not None
+        }
+        return cls(**values)
+
+
+def setting_name(item: Field[Any]) -> str:
+    """The name of a field of `FrontierSettings` as a Scrapy setting."""
+    return PREFIX + item.name.removesuffix("_s").upper()
+
+
+def _read(item: Field[Any], value: Any) -> Any:
+    name = setting_name(item)
+    try:
+        return item.metadata["read"](value)
+    except ConfigError as exc:
+        raise ConfigError(f"{name}: {exc}") from exc
+    except (ValueError, TypeError) as exc:
+        raise ConfigError(f"{name} = {value!r}: {exc}") from exc
+
+
+def _unknown(name: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(sorted(known))}"
+    return f"{name} is not a setting of scrapy_frontier{hint}"
+
+
+def store_url(settings: BaseSettings) -> str:
+    """The store a crawl with these settings writes to, and the commands read by default."""
+    configured = settings.get("FRONTIER_STORE")
+    if configured:
+        return _text(configured)
+    if settings.get("JOBDIR"):
+        return f"sqlite:///{Path(settings['JOBDIR']) / 'frontier.db'}"
+    from scrapy.utils.project import data_path
+
+    return f"sqlite:///{data_path('frontier.db', createdir=False)}"

@@ -1,0 +1,1 @@
+"""Spider middlewares: what happens to what spiders yield."""

@@ -1,0 +1,116 @@
+"""Sees every reference that callbacks and `start()` yield, as the last one before the engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Spider, signals
+from scrapy.http import TextResponse
+from scrapy.spiders import SitemapSpider
+
+from scrapy_frontier.frontier import Frontier
+from scrapy_frontier.frontier.page import current_page
+from scrapy_frontier.identity import Rejection, resolve
+from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.inventory import inventory
+from scrapy_frontier.responses import RejectedRequest, with_whatwg_links
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+    # typing.Self requires Python 3.11
+    from typing_extensions import Self
+
+
+class DiscoveryMiddleware:
+    """Belongs nearest to the engine.
+
+    It gives responses their WHATWG links, keeps the link inventory, takes rejected references out of the output, and
+    makes a page wait while the writer is behind, so that no page and no `start()` can fill the memory.
+    """
+
+    def __init__(self, frontier: Frontier) -> None:
+        self.frontier = frontier
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the middleware of a crawl."""
+        middleware = cls(Frontier.of(crawler))
+        crawler.signals.connect(middleware.spider_error, signals.spider_error)
+        crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
+        return middleware
+
+    def spider_opened(self, spider: Spider) -> None:
+        """A sitemap's entries are resolved before the spider makes requests of them."""
+        if isinstance(spider, SitemapSpider):
+            self._watch_sitemaps(spider)
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Hand on seeds at the pace of the writer."""
+        async for item in start:
+            if isinstance(item, RejectedRequest):
+                self.frontier.reject_seed(item.rejection)
+                continue
+            if self.frontier.is_crowded:
+                await self.frontier.room()
+            yield item
+
+    def process_spider_input(self, response: Response) -> None:
+        """Prepare the response for its callback."""
+        page = current_page()
+        if page is None or not isinstance(response, TextResponse):
+            return
+        if self.frontier.settings.whatwg_links:
+            with_whatwg_links(response)
+        if self.frontier.settings.link_inventory:
+            self.frontier.take_inventory(page, inventory(response))
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """Hand on what the callback yields, without the references that cannot be requested."""
+        async for item in result:
+            if isinstance(item, RejectedRequest):
+                self.frontier.reject(item.rejection)
+                continue
+            if self.frontier.is_crowded:
+                await self.frontier.room()
+            yield item
+
+    def spider_error(self, failure: Failure) -> None:
+        """The callback or errback of the page in this context raised."""
+        page = current_page()
+        if page is not None:
+            page.callback_error = f"{failure.type.__name__}: {failure.getErrorMessage()}"[:500]
+
+    def _watch_sitemaps(self, spider: SitemapSpider) -> None:
+        entries_of = spider.sitemap_filter
+
+        def resolved(entries: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+            for entry in entries_of(entries):
+                yield from self._resolve_entry(entry)
+
+        spider.sitemap_filter = resolved  # type: ignore[method-assign]
+
+    def _resolve_entry(self, entry: dict[str, Any]) -> Iterable[dict[str, Any]]:
+        """The entry with absolute URLs: one odd `<loc>` costs neither the others nor itself its record."""
+        page = current_page()
+        base = page.url if page is not None else None
+        if page is not None:
+            page.kind = ReferenceKind.SITEMAP
+        alternates = []
+        for url in entry.get("alternate") or ():
+            target = resolve(url, base)
+            if isinstance(target, Rejection):
+                self.frontier.reject(target)
+            else:
+                alternates.append(target.url)
+        target = resolve(entry["loc"], base)
+        if isinstance(target, Rejection):
+            self.frontier.reject(target)
+            return
+        yield {**entry, "loc": target.url, **({"alternate": alternates} if alternates else {})}
+

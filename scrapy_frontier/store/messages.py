@@ -1,0 +1,249 @@
+"""What the event loop hands to the writer: immutable messages, applied in the order in which they were sent.
+
+A message says what happened; the writer decides, inside its transaction, what follows from it. `on_commit` of a message
+is called on the event loop after the transaction is on disk, with the message's answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scrapy_frontier.states import Disposition, Event
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+class Lease:
+    """The right to work on one identity: filled in by the writer when it grants the dispatch.
+
+    `generation` is above 0 once granted; it is `session_id << 32 | n`, so it only grows, also across a power loss.
+    """
+
+    __slots__ = ("attempt_id", "generation", "identity_id")
+
+    def __init__(self, identity_id: int) -> None:
+        self.identity_id = identity_id
+        self.attempt_id = 0
+        self.generation = 0
+
+    def __repr__(self) -> str:
+        return f"<Lease identity={self.identity_id} attempt={self.attempt_id} generation={self.generation:#x}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A code of the vocabulary and, as JSON text, the inputs that the decision can be recomputed from."""
+
+    code: str
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What admission decided for a new identity: `event` is `ENQUEUE`, `EXCLUDE` or `DEFER`."""
+
+    event: Event
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who emitted references: the page (identity and attempt), or 0 and 0 for seeds and the engine."""
+
+    identity_id: int = 0
+    attempt_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The answer to a `Reference`."""
+
+    identity_id: int
+    origin_id: int
+    is_new: bool
+    is_suppressed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference to a URL that this process has not seen lately, or one that asks for a visit of its own.
+
+    `is_visit`: an explicit new attempt (`dont_filter=True`) where the identity is known. `seed`: for a start request, the
+    how manieth one of this key it is in this process, else 0. `due_ms` above 0: not before that time. `is_direct`: its
+    issuer fetches it himself, it is not offered to the schedule. `payload` comes back untouched when the identity is
+    scheduled by this message. Answer: `Known`.
+    """
+
+    key: bytes
+    method: str
+    url: str
+    origin: str
+    partition: int
+    source: Source
+    kind: int
+    depth: int
+    record: str | None
+    rank: int
+    due_ms: int
+    verdict: Verdict
+    at_ms: int
+    is_visit: bool = False
+    seed: int = 0
+    is_direct: bool = False
+    waiver: str | None = None
+    payload: object = None
+    on_commit: Callable[[Known], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A reference without a fetch key."""
+
+    code: str
+    observed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """The rest of what a page emitted: references to identities known to the loop, and rejected ones.
+
+    `targets` are identity ids, or fetch keys where the id was not known yet. `excluded` counts those among them that
+    stand suppressed.
+    """
+
+    source: Source
+    kind: int
+    targets: Sequence[int | bytes]
+    excluded: int
+    rejected: Sequence[Rejected] = ()
+    observations: Sequence[tuple[int | bytes, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """A scheduled identity goes to a worker. Answer: whether the lease was granted."""
+
+    lease: Lease
+    at_ms: int
+    reason: Reason
+    on_commit: Callable[[bool], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an attempt brought: HTTP status, body size in bytes, digest of the payload, and the code of its outcome."""
+
+    outcome: str
+    status: int | None = None
+    size: int | None = None
+    payload: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One event of an identity under a lease. Answer: whether it was applied (False: the lease is not the current one)."""
+
+    lease: Lease
+    event: Event
+    reason: Reason
+    at_ms: int
+    disposition: Disposition | None = None
+    finding: Finding | None = None
+    on_commit: Callable[[bool], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """An attempt failed and another follows, not before `due_ms` (0: at once), with the request of `record`."""
+
+    lease: Lease
+    reason: Reason
+    at_ms: int
+    due_ms: int
+    record: str | None
+    rank: int
+    finding: Finding | None = None
+    payload: object = None
+    on_commit: Callable[[bool], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Times have come: each identity that waits for one is scheduled. Answer: how many were."""
+
+    identity_ids: Sequence[int]
+    at_ms: int
+    on_commit: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transit:
+    """One event of many identities that hold no lease: reclaim, exclude, defer, release. Answer: how many moved."""
+
+    identity_ids: Sequence[int]
+    event: Event
+    reason: Reason
+    at_ms: int
+    disposition: Disposition | None = None
+    on_commit: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OriginTiming:
+    """The origin's gate does not open before this time; kept so that a restart does not forget it."""
+
+    origin_id: int
+    next_eligible_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Adds to a count that no other row carries, keeping the first example."""
+
+    kind: str
+    name: str
+    count: int
+    example: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A question answered from the store as it is after all messages before this one."""
+
+    query: Callable[[Connection], Any]
+    on_commit: Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A scheduled identity as the loop needs it. `payload` is the live request where one travelled with the message."""
+
+    identity_id: int
+    origin_id: int
+    origin: str
+    rank: int
+    method: str
+    url: str
+    record: str | None
+    depth: int
+    payload: object = None
+
+
+@dataclass(slots=True)
+class Committed:
+    """What a transaction that is now on disk means for the loop."""
+
+    answers: list[tuple[Callable[[Any], None], Any]] = field(default_factory=list)
+    scheduled: list[Head] = field(default_factory=list)
+    timed: list[tuple[int, int]] = field(default_factory=list)
+    """(due_ms, identity_id) of identities that now wait for a time."""
+    messages: int = 0
+    rows: int = 0
+
+
+Message = (
+    Reference | Emission | Dispatch | Move | Retry | Due | Transit | OriginTiming | Tally | Read
+)

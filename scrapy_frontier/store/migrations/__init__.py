@@ -1,0 +1,85 @@
+"""Migrations: an older store brought to the schema of this package, forwards only.
+
+A change of `store.schema` comes with a new file in `versions/` and a new `SCHEMA_VERSION`; a
+released file is never edited. A new store is made from `store.schema` directly, and a test holds
+the two equal. Which schema a store has stands in its table `meta`, so Alembic keeps no table of its
+own here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
+from alembic.script import Script, ScriptDirectory
+from sqlalchemy import Connection
+
+from scrapy_frontier.errors import StoreError
+from scrapy_frontier.store import schema
+from scrapy_frontier.store.sqlite import ask, set_pragma
+from scrapy_frontier.store.standing import mark, schema_version
+
+logger = logging.getLogger(__name__)
+
+HERE: Final = Path(__file__).parent
+
+
+def migrate(connection: Connection, url: str) -> None:
+    """Bring the store to `schema.SCHEMA_VERSION` in one transaction: whole, or not at all."""
+    with _unlinked(connection), connection.begin():
+        found = schema_version(connection, url)  # again: another process may have been faster
+        if found == schema.SCHEMA_VERSION:
+            return
+        upgrade(connection, found)
+        _check_references(connection, url)
+        mark(connection)
+    logger.info(
+        "Migrated %s from schema %s to %s",
+        url,
+        found,
+        schema.SCHEMA_VERSION,
+        extra={"action": "store_migrated"},
+    )
+
+
+def upgrade(connection: Connection, found: str | None) -> None:
+    """Apply every migration after `found` (None: all), inside the transaction of the caller."""
+    with Operations.context(MigrationContext.configure(connection)):
+        for step in _steps_after(found):
+            step.module.upgrade()
+
+
+def _steps_after(found: str | None) -> list[Script]:
+    newest_first = ScriptDirectory(str(HERE)).iterate_revisions(
+        schema.SCHEMA_VERSION, found or "base"
+    )
+    return list(newest_first)[::-1]
+
+
+@contextmanager
+def _unlinked(connection: Connection) -> Iterator[None]:
+    """Switch foreign keys off, which SQLite allows only outside a transaction.
+
+    A table that is rebuilt is dropped on the way, and would take the rows that refer to it along
+    (sqlite.org/lang_altertable.html, section 7).
+    """
+    set_pragma(connection.connection, "foreign_keys", 0)
+    try:
+        yield
+    finally:
+        set_pragma(connection.connection, "foreign_keys", 1)
+
+
+def _check_references(connection: Connection, url: str) -> None:
+    dangling = ask(connection, "PRAGMA foreign_key_check")
+    if dangling:
+        raise StoreError(
+            f"{url} was not migrated: {len(dangling)} rows refer to rows that are missing, the "
+            f"first in table {dangling[0][0]!r}; run `scrapy frontier verify` with the version "
+            "that wrote it"
+        )

@@ -1,0 +1,222 @@
+"""Rows in bulk: the few statements of the hot path, each writing many rows in one step of the database.
+
+A statement with many rows is one call into SQLite, which runs without Python's interpreter lock; a statement a row would
+hand the lock back and forth with the event loop. Row counts come from a fixed ladder so that statements are prepared
+once. What differs on another database belongs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final, Protocol
+
+from sqlalchemy import Connection, Table
+
+from scrapy_frontier.store import schema
+
+LADDER: Final = (64, 16, 4, 1)
+
+Row = tuple[Any, ...]
+
+
+class Cursor(Protocol):
+    """The part of PEP 249 used here."""
+
+    rowcount: int
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ...) -> Any: ...
+
+    def fetchall(self) -> list[Row]: ...
+
+    def fetchone(self) -> Row | None: ...
+
+
+def cursor_of(connection: Connection) -> Cursor:
+    """A raw cursor inside the transaction of `connection`; SQLAlchemy's own execution costs more than the row."""
+    return connection.connection.cursor()
+
+
+def steps(count: int) -> Iterator[tuple[int, int]]:
+    """Cut `count` rows into (start, size) steps whose sizes stand on the ladder."""
+    start = 0
+    for size in LADDER:
+        while count - start >= size:
+            yield start, size
+            start += size
+
+
+@lru_cache(maxsize=None)
+def _insert(table: str, size: int, suffix: str) -> str:
+    columns = [column.name for column in schema.metadata.tables[table].columns]
+    row = f"({', '.join('?' * len(columns))})"
+    names = ", ".join(f'"{name}"' for name in columns)
+    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * size)}{suffix}'
+
+
+def insert(cursor: Cursor, table: Table, rows: Sequence[Row], suffix: str = "") -> int:
+    """Insert whole rows, values in the order of the table's columns; return how many rows changed."""
+    changed = 0
+    for start, size in steps(len(rows)):
+        flat = [value for row in rows[start : start + size] for value in row]
+        cursor.execute(_insert(table.name, size, suffix), flat)
+        changed += cursor.rowcount
+    return changed
+
+
+PROJECTION_UPSERT: Final = (
+    " ON CONFLICT(identity_id) DO UPDATE SET "
+    + ", ".join(
+        f'"{column.name}" = excluded."{column.name}"'
+        for column in schema.current.columns
+        if column.name not in {"identity_id", "run_id", "origin_id"}
+    )
+    + " WHERE excluded.last_seq > current.last_seq"
+)
+
+TALLY_UPSERT: Final = (
+    " ON CONFLICT(run_id, kind, name) DO UPDATE SET count = tally.count + excluded.count,"
+    " example = coalesce(tally.example, excluded.example)"
+)
+
+SEED_UPSERT: Final = " ON CONFLICT(identity_id) DO UPDATE SET requests = excluded.requests"
+
+_FINISH_ATTEMPT: Final = (
+    "UPDATE attempt SET finished_ms = v.column2, status = v.column3, size = v.column4, payload = v.column5,"
+    " outcome_id = v.column6 FROM (VALUES {rows}) AS v WHERE attempt.attempt_id = v.column1"
+)
+
+_ORIGIN_TIMING: Final = (
+    "UPDATE origin SET next_eligible_ms = v.column2 FROM (VALUES {rows}) AS v"
+    " WHERE origin.origin_id = v.column1 AND origin.next_eligible_ms < v.column2"
+)
+
+
+@lru_cache(maxsize=None)
+def _update(template: str, width: int, size: int) -> str:
+    row = f"({', '.join('?' * width)})"
+    return template.format(rows=", ".join([row] * size))
+
+
+def _update_many(cursor: Cursor, template: str, rows: Sequence[Row]) -> None:
+    for start, size in steps(len(rows)):
+        part = rows[start : start + size]
+        cursor.execute(
+            _update(template, len(part[0]), size), [value for row in part for value in row]
+        )
+
+
+def finish_attempts(cursor: Cursor, rows: Sequence[Row]) -> None:
+    """Rows: attempt id, finished_ms, status, size, payload, outcome id."""
+    _update_many(cursor, _FINISH_ATTEMPT, rows)
+
+
+def move_origin_clocks(cursor: Cursor, rows: Sequence[Row]) -> None:
+    """Rows: origin id, next_eligible_ms. A clock never goes back."""
+    _update_many(cursor, _ORIGIN_TIMING, rows)
+
+
+@lru_cache(maxsize=None)
+def _select_in(head: str, size: int, tail: str) -> str:
+    return f"{head} ({', '.join('?' * size)}){tail}"
+
+
+def _select(
+    cursor: Cursor, head: str, values: Sequence[Any], *, before: Row = (), tail: str = ""
+) -> Iterator[Row]:
+    for start, size in steps(len(values)):
+        cursor.execute(
+            _select_in(head, size, tail), (*before, *values[start : start + size])
+        )
+        yield from cursor.fetchall()
+
+
+_STANDING: Final = "SELECT {} FROM current WHERE identity_id IN".format(
+    ", ".join(f'"{column.name}"' for column in schema.current.columns)
+)
+
+
+def standings(cursor: Cursor, identity_ids: Iterable[int]) -> Iterator[Row]:
+    """The projection's rows of these identities, values in the order of the table's columns."""
+    return _select(cursor, _STANDING, list(identity_ids))
+
+
+def identities_by_key(
+    cursor: Cursor, run_id: int, keys: Iterable[bytes]
+) -> Iterator[tuple[bytes, int]]:
+    """(key, identity id) of the keys that this run holds."""
+    head = "SELECT key, identity_id FROM identity WHERE run_id = ? AND key IN"
+    return ((bytes(key), number) for key, number in _select(cursor, head, list(keys), before=(run_id,)))
+
+
+def origins_by_name(cursor: Cursor, run_id: int, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """(origin, origin id) of the origins that this run holds."""
+    head = "SELECT origin, origin_id FROM origin WHERE run_id = ? AND origin IN"
+    return ((name, number) for name, number in _select(cursor, head, list(names), before=(run_id,)))
+
+
+_HEAD: Final = (
+    "SELECT c.identity_id, c.origin_id, o.origin, c.rank, i.method, i.url,"
+    " CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END, i.depth"
+    " FROM current AS c JOIN identity AS i ON i.identity_id = c.identity_id"
+    " JOIN origin AS o ON o.origin_id = c.origin_id"
+    " LEFT JOIN visit AS v ON v.visit_id = c.visit_id WHERE "
+)
+
+
+def heads(cursor: Cursor, identity_ids: Iterable[int]) -> Iterator[Row]:
+    """What a `Head` holds, for these identities."""
+    return _select(cursor, f"{_HEAD} c.identity_id IN", list(identity_ids))
+
+
+def lane_heads(
+    cursor: Cursor, origin_id: int, first: tuple[int, int], rank_max: int, limit: int
+) -> list[Row]:
+    """The first scheduled identities of an origin from (rank, identity id) `first` on, up to `rank_max`, in order."""
+    rank, identity_id = first
+    # Two ranges: a row comparison would search by rank alone. The state is a literal so that the partial index serves.
+    order = " ORDER BY c.rank, c.identity_id LIMIT ?"
+    head = f"{_HEAD} c.state = 3 AND c.origin_id = ? AND"
+    cursor.execute(
+        f"{head} c.rank = ? AND c.identity_id >= ?{order}", (origin_id, rank, identity_id, limit)
+    )
+    found = cursor.fetchall()
+    if len(found) < limit and rank < rank_max:
+        cursor.execute(
+            f"{head} c.rank > ? AND c.rank <= ?{order}",
+            (origin_id, rank, rank_max, limit - len(found)),
+        )
+        found += cursor.fetchall()
+    return found
+
+
+def due_times(cursor: Cursor, run_id: int, after_ms: int, limit: int) -> list[Row]:
+    """(due_ms, identity id) of the soonest waiting times from `after_ms` on."""
+    cursor.execute(
+        "SELECT due_ms, identity_id FROM current WHERE due_ms > 0 AND run_id = ? AND due_ms >= ?"
+        " ORDER BY due_ms, identity_id LIMIT ?",
+        (run_id, after_ms, limit),
+    )
+    return cursor.fetchall()
+
+
+def waiting_counts(cursor: Cursor, run_id: int) -> tuple[int, int]:
+    """How many identities of a run are scheduled, and how many wait for a time."""
+    cursor.execute(
+        "SELECT coalesce(sum(state = 3), 0), coalesce(sum(due_ms > 0), 0) FROM current WHERE run_id = ?",
+        (run_id,),
+    )
+    row = cursor.fetchone()
+    return (int(row[0]), int(row[1])) if row else (0, 0)
+
+
+def scheduled_origins(cursor: Cursor, run_id: int, after: int, limit: int) -> list[Row]:
+    """(origin id, origin, next_eligible_ms) of origins above `after` that have a scheduled identity."""
+    cursor.execute(
+        "SELECT o.origin_id, o.origin, o.next_eligible_ms FROM origin AS o"
+        " WHERE o.run_id = ? AND o.origin_id > ? AND EXISTS"
+        " (SELECT 1 FROM current AS c WHERE c.state = 3 AND c.origin_id = o.origin_id)"
+        " ORDER BY o.origin_id LIMIT ?",
+        (run_id, after, limit),
+    )
+    return cursor.fetchall()
