@@ -1,1 +1,3 @@
-"""Benchmarks: the frontier beside Scrapy's own schedulers, in ratios taken within one run. See README.md."""
+"""Benchmarks: the frontier beside Scrapy's own schedulers, in ratios taken within one run. See
+README.md.
+"""

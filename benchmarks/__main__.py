@@ -11,7 +11,7 @@ from typing import Protocol
 
 from benchmarks import crawl, fairness, lateness, memory, raw_scheduler, store
 from benchmarks.figures import Table, environment, environment_text
-from benchmarks.fresh import MeasurementFailed, scratch_folder
+from benchmarks.fresh import MeasurementError, scratch_folder
 
 
 class Benchmark(Protocol):
@@ -48,25 +48,37 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 def _top_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", choices=[*BENCHMARKS, "all"], help="what to measure; NAME --help shows its options")
+    parser.add_argument(
+        "name", choices=[*BENCHMARKS, "all"], help="what to measure; NAME --help shows its options"
+    )
     parser.add_argument("--quick", action="store_true", help="sizes that only show that it works")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there as well")
-    parser.add_argument("--folder", type=Path, help="where stores are put (default: .scrapy/benchmarks)")
+    parser.add_argument(
+        "--folder", type=Path, help="where stores are put (default: .scrapy/benchmarks)"
+    )
     return parser
 
 
-def _run_one(name: str, arguments: Sequence[str], *, quick: bool, folder: Path | None) -> list[Table]:
-    parser = _parser(name)
-    options = parser.parse_args([*(BENCHMARKS[name].QUICK if quick else ()), *arguments])
+def _run_one(
+    name: str, arguments: Sequence[str], *, quick: bool, folder: Path | None
+) -> list[Table] | None:
+    benchmark = BENCHMARKS[name]
+    options = _parser(name).parse_args([*(benchmark.QUICK if quick else ()), *arguments])
     options.folder = folder
-    tables = BENCHMARKS[name].run(options)
+    try:
+        tables = benchmark.run(options)
+    except MeasurementError as error:
+        print(f"\n{name}: {error}", file=sys.stderr)
+        return None
     for table in tables:
         print(table.text(), flush=True)
     return tables
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the benchmarks; 1 where one could not be carried out or did not do the same work in every variant."""
+    """Run the benchmarks; 1 where one could not be carried out or did not do the same work in every
+    variant.
+    """
     if len(arguments) > 1 and arguments[0] in BENCHMARKS and {"-h", "--help"} & set(arguments):
         _parser(arguments[0]).parse_args(arguments[1:])
     options, rest = _top_parser().parse_known_args(arguments)
@@ -77,11 +89,11 @@ def main(arguments: Sequence[str]) -> int:
     results: dict[str, list[Table]] = {}
     status = 0
     for name in names:
-        try:
-            results[name] = _run_one(name, rest, quick=options.quick, folder=options.folder)
-        except MeasurementFailed as error:
-            print(f"\n{name}: {error}", file=sys.stderr)
+        tables = _run_one(name, rest, quick=options.quick, folder=options.folder)
+        if tables is None:
             status = 1
+        else:
+            results[name] = tables
     if options.json:
         _write(options.json, found, results)
     return status
@@ -89,7 +101,13 @@ def main(arguments: Sequence[str]) -> int:
 
 def _write(path: Path, found: dict[str, object], results: dict[str, list[Table]]) -> None:
     measured = [
-        {"benchmark": name, "title": table.title, "columns": table.columns, "rows": table.rows, "data": table.data}
+        {
+            "benchmark": name,
+            "title": table.title,
+            "columns": table.columns,
+            "rows": table.rows,
+            "data": table.data,
+        }
         for name, tables in results.items()
         for table in tables
     ]

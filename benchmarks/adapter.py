@@ -1,4 +1,6 @@
-"""All that the benchmarks know of the frontier's inside, in one place. The baselines need none of it."""
+"""All that the benchmarks know of the frontier's inside, in one place. The baselines need none of
+it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from benchmarks.variants import FRONTIER
 
 
 def acknowledge(variant: str, crawler: Crawler, request: Request) -> None:
-    """Play the engine for a request that `next_request` gave: it reaches the downloader, and leaves it.
+    """Play the engine for a request that `next_request` gave: it reaches the downloader, and leaves
+    it.
 
     Scrapy's schedulers are told nothing. The frontier opens the gate of the request's origin again.
     """
@@ -24,7 +27,9 @@ def acknowledge(variant: str, crawler: Crawler, request: Request) -> None:
 
 
 async def settle(variant: str, scheduler: BaseScheduler, *, quiet_s: float = 0.3) -> None:
-    """Wait until a scheduler that writes behind has written all: until the process uses no more CPU time."""
+    """Wait until a scheduler that writes behind has written all: until the process uses no more CPU
+    time.
+    """
     if variant != FRONTIER:
         return
     used = time.process_time()

@@ -1,7 +1,9 @@
-"""Whole crawls of a link-rich site: pages per CPU second and per second, each variant in a fresh process.
+"""Whole crawls of a link-rich site: pages per CPU second and per second, each variant in a fresh
+process.
 
-Variants take turns (A B C A B C ...), so that what else the machine does falls on all of them; a ratio is taken within
-one turn. Every variant must fetch every page of the site exactly once, or the benchmark fails.
+Variants take turns (A B C A B C ...), so that what else the machine does falls on all of them; a
+ratio is taken within one turn. Every variant must fetch every page of the site exactly once, or the
+benchmark fails.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 
 from benchmarks import crawling, fresh
 from benchmarks.figures import Spread, Table, ratios
-from benchmarks.fresh import Figures, MeasurementFailed
+from benchmarks.fresh import Figures, MeasurementError
 from benchmarks.site import Plan, running
 from benchmarks.spiders import SPIDERS
 from benchmarks.variants import add_variant_option
@@ -23,11 +25,17 @@ QUICK = ["--pages", "300", "--reps", "1", "--concurrency", "16"]
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
     add_variant_option(parser)
-    parser.add_argument("--pages", type=int, default=3000, help="pages of the site, all of them fetched")
+    parser.add_argument(
+        "--pages", type=int, default=3000, help="pages of the site, all of them fetched"
+    )
     parser.add_argument("--links", type=int, default=20, help="links on a page")
-    parser.add_argument("--origins", type=int, default=500, help="origins of the site, two to an address")
+    parser.add_argument(
+        "--origins", type=int, default=500, help="origins of the site, two to an address"
+    )
     parser.add_argument("--reps", type=int, default=5, help="turns; medians are taken over them")
-    parser.add_argument("--spider", choices=sorted(SPIDERS), default="follow", help="kind of spider")
+    parser.add_argument(
+        "--spider", choices=sorted(SPIDERS), default="follow", help="kind of spider"
+    )
     parser.add_argument(
         "--concurrency",
         type=lambda text: [int(part) for part in text.split(",")],
@@ -35,7 +43,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N,N",
         help="values of CONCURRENT_REQUESTS (default: 16,64)",
     )
-    parser.add_argument("--latency-ms", type=float, default=0.0, help="time the site takes to answer")
+    parser.add_argument(
+        "--latency-ms", type=float, default=0.0, help="time the site takes to answer"
+    )
 
 
 def run(options: argparse.Namespace) -> list[Table]:
@@ -87,9 +97,10 @@ def _check(plan: Plan, figures: Figures) -> None:
     site = figures["site"]
     found = (site["distinct"], site["requests"], figures["responses"])
     if found != (plan.pages,) * 3 or figures["errors"]:
-        raise MeasurementFailed(
-            f"{figures['variant']}: the site has {plan.pages} pages and served {found[0]} of them in {found[1]}"
-            f" requests; the crawl counts {found[2]} responses and {figures['errors']} errors"
+        raise MeasurementError(
+            f"{figures['variant']}: the site has {plan.pages} pages and served {found[0]} of them"
+            f" in {found[1]} requests; the crawl counts {found[2]} responses"
+            f" and {figures['errors']} errors"
         )
 
 
@@ -104,7 +115,9 @@ def _table(
     base = options.variants[0]
     for variant in options.variants:
         per_cpu = {name: [plan.pages / t[name]["cpu_s"] for t in turns] for name in (variant, base)}
-        per_wall = {name: [plan.pages / t[name]["wall_s"] for t in turns] for name in (variant, base)}
+        per_wall = {
+            name: [plan.pages / t[name]["wall_s"] for t in turns] for name in (variant, base)
+        }
         table.add(
             variant,
             Spread.of(per_cpu[variant]).text(0),

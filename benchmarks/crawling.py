@@ -24,7 +24,8 @@ def crawl(
     read: Read | None = None,
     **arguments: Any,
 ) -> Figures:
-    """Crawl and return what it cost, from the making of the crawler to its end, opening and closing of stores included.
+    """Crawl and return what it cost, from the making of the crawler to its end, opening and closing
+    of stores included.
 
     `read` adds figures of its own from the finished crawler. `arguments` go to the spider.
     """

@@ -1,8 +1,9 @@
 """A real scheduler, opened by a real engine, driven by hand instead of by the engine.
 
-The crawl is real up to the point where its spider starts; then the engine is paused and the benchmark calls
-`enqueue_request` and `next_request` itself. So every scheduler is built, opened and configured as in a crawl, and
-only public names are used. The process ends when the drive ends: what is left in the queues is not crawled.
+The crawl is real up to the point where its spider starts; then the engine is paused and the
+benchmark calls `enqueue_request` and `next_request` itself. So every scheduler is built, opened and
+configured as in a crawl, and only public names are used. The process ends when the drive ends: what
+is left in the queues is not crawled.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from benchmarks.process_figures import lift_file_limit
 from benchmarks.variants import settings_of
 
 BREATH = 16
-"""After so many calls the event loop gets a turn, in every variant: a scheduler may have a thread that answers to it."""
+"""After so many calls the event loop gets a turn, in every variant: a scheduler may have a thread
+that answers to it.
+"""
 
 Drive = Callable[[Crawler, BaseScheduler], Awaitable[Figures]]
 
@@ -57,8 +60,12 @@ def _end(error: str | None) -> NoReturn:
     os._exit(1 if error else 0)
 
 
-def drive(variant: str, folder: str, what: Drive, settings: dict[str, Any] | None = None) -> Figures:
-    """Open a crawl of `variant` and give its scheduler to `what`; the process ends there, figures reported."""
+def drive(
+    variant: str, folder: str, what: Drive, settings: dict[str, Any] | None = None
+) -> Figures:
+    """Open a crawl of `variant` and give its scheduler to `what`; the process ends there, figures
+    reported.
+    """
     lift_file_limit()
     process = AsyncCrawlerProcess(settings_of(variant, Path(folder)) | (settings or {}))
     process.crawl(process.create_crawler(DrivenSpider), drive=what)
@@ -71,5 +78,6 @@ def made_requests(spider: Spider, hosts: int, first: int, count: int) -> Iterato
     assert isinstance(spider, DrivenSpider)
     for number in range(first, first + count):
         yield Request(
-            f"http://host{number % hosts}.example/section/{number % 97}/page-{number}.html", spider.parse
+            f"http://host{number % hosts}.example/section/{number % 97}/page-{number}.html",
+            spider.parse,
         )

@@ -1,7 +1,9 @@
-"""Many small hosts beside one giant host: how long each small host takes, beside the giant and without it.
+"""Many small hosts beside one giant host: how long each small host takes, beside the giant and
+without it.
 
-The giant's root is requested first, and its links flood the queue. The time of a small host runs from the start of the
-crawl to its last response. Required of the frontier: within 1.5 of its time without the giant.
+The giant's root is requested first, and its links flood the queue. The time of a small host runs
+from the start of the crawl to its last response. Required of the frontier: within 1.5 of its time
+without the giant.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from scrapy.http import Response
 
 from benchmarks import crawling, fresh
 from benchmarks.figures import Spread, Table
-from benchmarks.fresh import Figures, MeasurementFailed
+from benchmarks.fresh import Figures, MeasurementError
 from benchmarks.site import Plan, running
 from benchmarks.variants import FRONTIER, MEMORY, add_variant_option
 
@@ -47,7 +49,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--small", type=int, default=50, help="small hosts")
     parser.add_argument("--pages", type=int, default=20, help="pages of a small host")
     parser.add_argument("--giant", type=int, default=1500, help="pages of the giant host")
-    parser.add_argument("--latency-ms", type=float, default=100.0, help="time the site takes to answer")
+    parser.add_argument(
+        "--latency-ms", type=float, default=100.0, help="time the site takes to answer"
+    )
     parser.add_argument("--concurrency", type=int, default=16, help="CONCURRENT_REQUESTS")
     parser.add_argument("--per-domain", type=int, default=8, help="CONCURRENT_REQUESTS_PER_DOMAIN")
     parser.add_argument("--reps", type=int, default=3, help="turns; medians are taken over them")
@@ -56,12 +60,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> list[Table]:
     """One table: the small hosts' times, and the ratio together / alone."""
     turns = [
-        {variant: _both(variant, options) for variant in options.variants} for _ in range(options.reps)
+        {variant: _both(variant, options) for variant in options.variants}
+        for _ in range(options.reps)
     ]
     table = Table(
         f"fairness: {options.small} hosts of {options.pages} pages beside one of {options.giant},"
-        f" {options.latency_ms:g} ms an answer, {options.concurrency} at once, {options.reps} turns",
-        ("variant", "alone s", "together s", "median host", "worst host", "giant s", "giant/last small"),
+        f" {options.latency_ms:g} ms an answer, {options.concurrency} at once,"
+        f" {options.reps} turns",
+        (
+            "variant",
+            "alone s",
+            "together s",
+            "median host",
+            "worst host",
+            "giant s",
+            "giant/last small",
+        ),
     )
     for variant in options.variants:
         of_variant = [turn[variant] for turn in turns]
@@ -75,7 +89,8 @@ def run(options: argparse.Namespace) -> list[Table]:
             Spread.of(t["giant_s"] / max(t["together"]) for t in of_variant).text(2),
         )
     table.notes.append(
-        "alone, together: until the last small host is done; median and worst host: ratio together / alone"
+        "alone, together: until the last small host is done;"
+        " median and worst host: ratio together / alone"
     )
     table.data.extend({"variant": name, **t} for turn in turns for name, t in turn.items())
     return [table]
@@ -93,9 +108,7 @@ def _both(variant: str, options: argparse.Namespace) -> Figures:
     }
 
 
-def _crawl_once(
-    variant: str, sizes: tuple[int, ...], options: argparse.Namespace
-) -> list[float]:
+def _crawl_once(variant: str, sizes: tuple[int, ...], options: argparse.Namespace) -> list[float]:
     """The time of each host, in the order of `sizes`."""
     plan = Plan(kind="hosts", sizes=sizes, latency_s=options.latency_ms / 1000)
     with fresh.scratch_folder(options.folder) as folder, running(plan) as site:
@@ -112,8 +125,9 @@ def _crawl_once(
             ],
         )
     if site.counts["requests"] != sum(sizes) or figures["errors"]:
-        raise MeasurementFailed(
-            f"{variant}: {sum(sizes)} pages, {site.counts['requests']} requests, {figures['errors']} errors"
+        raise MeasurementError(
+            f"{variant}: {sum(sizes)} pages, {site.counts['requests']} requests,"
+            f" {figures['errors']} errors"
         )
     return [figures["finished_s"][base] for base in site.bases]
 

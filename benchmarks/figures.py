@@ -43,7 +43,7 @@ def ratios(values: Sequence[float], measures: Sequence[float]) -> Spread:
 
 @dataclass
 class Table:
-    """One table of results. Cells are text for people; `data` holds the same and more for programs."""
+    """One table of results: cells for people, and `data` with the same and more for programs."""
 
     title: str
     columns: Sequence[str]
@@ -61,7 +61,9 @@ class Table:
         widths = [max(len(line[n]) for line in lines) for n in range(len(self.columns))]
         shown = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
         shown.insert(1, "  ".join("-" * width for width in widths))
-        return "\n".join(["", f"## {self.title}", "", *shown, *(f"  {note}" for note in self.notes)])
+        return "\n".join(
+            ["", f"## {self.title}", "", *shown, *(f"  {note}" for note in self.notes)]
+        )
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
@@ -109,7 +111,9 @@ def flush_ms(folder: Path, tries: int = 20) -> float:
 
 def _processor() -> str:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "?")
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "?"
+    )
 
 
 def _sqlite_version() -> str:

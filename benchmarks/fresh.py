@@ -1,4 +1,6 @@
-"""Runs one measurement in a process of its own, so that none inherits another's memory, caches or imports."""
+"""Runs one measurement in a process of its own, so that none inherits another's memory, caches or
+imports.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,16 @@ Figures = dict[str, Any]
 ROOT = Path(__file__).parents[1]
 
 
-class MeasurementFailed(RuntimeError):
-    """A measuring process ended without figures. The message ends with what it wrote to standard error."""
+class MeasurementError(RuntimeError):
+    """A measuring process ended without figures. The message ends with what it wrote to standard
+    error.
+    """
 
 
 def measure(function: str, **arguments: Any) -> Figures:
-    """Call `package.module:function` with JSON-able arguments in a fresh process and return the figures it reports."""
+    """Call `package.module:function` with JSON-able arguments in a fresh process and return the
+    figures it reports.
+    """
     process = subprocess.run(
         [sys.executable, "-m", "benchmarks.fresh", function, json.dumps(arguments)],
         cwd=ROOT,
@@ -32,8 +38,9 @@ def measure(function: str, **arguments: Any) -> Figures:
     )
     lines = process.stdout.splitlines()
     if process.returncode or not lines:
-        raise MeasurementFailed(
-            f"{function} with {arguments} ended with status {process.returncode}:\n{process.stderr[-3000:]}"
+        raise MeasurementError(
+            f"{function} with {arguments} ended with status {process.returncode}:\n"
+            f"{process.stderr[-3000:]}"
         )
     figures: Figures = json.loads(lines[-1])
     return figures
@@ -46,9 +53,11 @@ def report(figures: Figures) -> None:
 
 @contextmanager
 def scratch_folder(parent: Path | None) -> Iterator[Path]:
-    """A folder for one measurement's files, on the disk of the project unless `parent` says otherwise.
+    """A folder for one measurement's files, on the disk of the project unless `parent` says
+    otherwise.
 
-    Not the system's temporary folder: where that is memory, a flush to disk costs nothing and the figures flatter.
+    Not the system's temporary folder: where that is memory, a flush to disk costs nothing and the
+    figures flatter.
     """
     parent = parent or ROOT / ".scrapy" / "benchmarks"
     parent.mkdir(parents=True, exist_ok=True)

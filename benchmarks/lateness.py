@@ -1,9 +1,10 @@
 """How late a request that asks not to be sent before a time reaches the server.
 
-The frontier is asked with `meta["frontier_delay"]`. Scrapy has no such request, so under its scheduler the spider sleeps
-before it yields: that shows how late the loop and the network alone are. The server writes down the arrival, on the same
-machine's clock. With `--load` the crawl has that many other pages to fetch meanwhile; then what one turn of the event
-loop takes is in the figure. Required of the frontier: a median under 20 ms on an idle crawl.
+The frontier is asked with `meta["frontier_delay"]`. Scrapy has no such request, so under its
+scheduler the spider sleeps before it yields: that shows how late the loop and the network alone
+are. The server writes down the arrival, on the same machine's clock. With `--load` the crawl has
+that many other pages to fetch meanwhile; then what one turn of the event loop takes is in the
+figure. Required of the frontier: a median under 20 ms on an idle crawl.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from scrapy.http import Response
 
 from benchmarks import crawling, fresh
 from benchmarks.figures import Table
-from benchmarks.fresh import Figures, MeasurementFailed
+from benchmarks.fresh import Figures, MeasurementError
 from benchmarks.site import CLOCK, Plan, running
 from benchmarks.variants import FRONTIER, MEMORY, add_variant_option
 
@@ -79,8 +80,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> list[Table]:
     """One table: the distribution of lateness."""
     table = Table(
-        f"lateness: {options.requests} requests delayed by up to {options.longest_s:g} s over {options.hosts} hosts,"
-        f" {options.load} other pages, in ms",
+        f"lateness: {options.requests} requests delayed by up to {options.longest_s:g} s"
+        f" over {options.hosts} hosts, {options.load} other pages, in ms",
         ("variant", "median", "p95", "worst", "earliest"),
     )
     for variant in options.variants:
@@ -108,8 +109,9 @@ def _crawl_once(variant: str, options: argparse.Namespace) -> Figures:
             load_url=f"{site.bases[0]}/page/0" if options.load else None,
         )
     if len(figures["late_ms"]) != options.requests or figures["errors"]:
-        raise MeasurementFailed(
-            f"{variant}: {len(figures['late_ms'])} of {options.requests} came, {figures['errors']} errors"
+        raise MeasurementError(
+            f"{variant}: {len(figures['late_ms'])} of {options.requests} came,"
+            f" {figures['errors']} errors"
         )
     return {"variant": variant, **figures}
 

@@ -1,8 +1,9 @@
 """Memory per pending URL: resident, and as Python's allocator counts it.
 
-One process for each variant enqueues up to the largest size and is read at each size on the way; tracemalloc runs in a
-second process because it costs memory itself. Required of the frontier: flat beyond the window, which is what the last
-column shows: what each URL after the size before has cost.
+One process for each variant enqueues up to the largest size and is read at each size on the way;
+tracemalloc runs in a second process because it costs memory itself. Required of the frontier: flat
+beyond the window, which is what the last column shows: what each URL after the size before has
+cost.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def max_rss_bytes() -> int:
 
 
 def lift_file_limit() -> None:
-    """Allow as many open files as the system lets us: JOBDIR keeps one for each host and priority."""
+    """Open as many files as the system allows: JOBDIR keeps one for each host and priority."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

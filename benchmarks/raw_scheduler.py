@@ -1,7 +1,8 @@
 """The scheduler alone: enqueue and next per CPU second, by number of hosts.
 
-All requests are enqueued, then all are taken; the requests are made beforehand and differ. Required of the frontier: no
-growth with the number of hosts (Scrapy's default queue looks at every host at each pop).
+All requests are enqueued, then all are taken; the requests are made beforehand and differ. Required
+of the frontier: no growth with the number of hosts (Scrapy's default queue looks at every host at
+each pop).
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ PATIENCE_S = 30.0
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
     add_variant_option(parser)
-    parser.add_argument("--requests", type=int, default=20_000, help="requests enqueued, then taken")
+    parser.add_argument(
+        "--requests", type=int, default=20_000, help="requests enqueued, then taken"
+    )
     parser.add_argument("--reps", type=int, default=3, help="turns; medians are taken over them")
     parser.add_argument(
         "--hosts",

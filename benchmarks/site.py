@@ -1,8 +1,10 @@
-"""The loopback site of the benchmarks: a process of its own that answers from bytes made beforehand.
+"""The loopback site of the benchmarks: a process of its own that answers from bytes made
+beforehand.
 
-A whole page is one `transport.write` of ready bytes, found by its path in a dictionary, so that the site costs a small
-part of what the crawler costs even where both share two cores. Everything follows from the arguments and a seed: two
-processes started alike serve the same bytes. Needs Linux: other systems do not route 127.0.x.y without set-up.
+A whole page is one `transport.write` of ready bytes, found by its path in a dictionary, so that the
+site costs a small part of what the crawler costs even where both share two cores. Everything
+follows from the arguments and a seed: two processes started alike serve the same bytes. Needs
+Linux: other systems do not route 127.0.x.y without set-up.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ CLOCK = b"/clock"
 class Plan:
     """What a site serves.
 
-    `web`: `pages` pages spread evenly over `origins`; each links to two pages of a binary tree rooted in page 0, so that
-    all are reachable, and to others drawn from the seed. `hosts`: one origin for each entry of `sizes`, with that many
-    pages that link to pages of their own origin only.
+    `web`: `pages` pages spread evenly over `origins`; each links to two pages of a binary tree
+    rooted in page 0, so that all are reachable, and to others drawn from the seed. `hosts`: one
+    origin for each entry of `sizes`, with that many pages that link to pages of their own origin
+    only.
     """
 
     kind: str = "web"
@@ -51,7 +54,9 @@ class Plan:
 
 
 def _render(page: int, urls: Sequence[str]) -> bytes:
-    items = "\n".join(f'<li><a href="{url}">entry {n} of {page}</a></li>' for n, url in enumerate(urls))
+    items = "\n".join(
+        f'<li><a href="{url}">entry {n} of {page}</a></li>' for n, url in enumerate(urls)
+    )
     body = (
         f"<!doctype html><html><head><title>Page {page}</title></head>"
         f"<body><h1>Page {page}</h1><ul>\n{items}\n</ul></body></html>\n"
@@ -61,7 +66,10 @@ def _render(page: int, urls: Sequence[str]) -> bytes:
 
 def answer(body: bytes) -> bytes:
     """A whole HTTP/1.1 response around an HTML body."""
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = (
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
     return head.encode() + body
 
 
@@ -69,16 +77,22 @@ def web_pages(plan: Plan, bases: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """(path, response) of each page of a `web`; page n lives on origin n modulo their number."""
     draw = random.Random(plan.seed)
     count = len(bases)
+    last = plan.pages - 1
+    width = min(2, plan.links)
     for page in range(plan.pages):
-        tree = [child for child in (2 * page + 1, 2 * page + 2) if child < plan.pages]
-        others = [draw.randrange(plan.pages) for _ in range(plan.links - len(tree))]
-        targets = tree[: plan.links] + others
+        first = width * page + 1
+        tree = list(range(first, min(first + width, plan.pages)))
+        # The root is what a crawl starts from: a link to it would ask for it twice.
+        others = [draw.randint(1, last) for _ in range(plan.links - len(tree))] if last else []
+        targets = tree + others
         draw.shuffle(targets)
         yield f"/page/{page}", _render(page, [f"{bases[t % count]}/page/{t}" for t in targets])
 
 
 def host_pages(plan: Plan) -> Iterator[tuple[str, bytes]]:
-    """(path, response) of the pages of `hosts`: page n of each links to the next `links` pages of a tree of that width."""
+    """(path, response) of the pages of `hosts`: page n of each links to the next `links` pages of a
+    tree of that width.
+    """
     for size in sorted(set(plan.sizes)):
         for page in range(size):
             first = page * plan.links + 1
@@ -88,9 +102,11 @@ def host_pages(plan: Plan) -> Iterator[tuple[str, bytes]]:
 
 
 class Answers(asyncio.Protocol):
-    """One connection: each request is answered by the bytes of its path, after the plan's latency."""
+    """One connection: each request gets the bytes of its path, after the plan's latency."""
 
-    def __init__(self, pages: dict[bytes, bytes], latency_s: float, counts: dict[bytes, int]) -> None:
+    def __init__(
+        self, pages: dict[bytes, bytes], latency_s: float, counts: dict[bytes, int]
+    ) -> None:
         self._pages = pages
         self._latency_s = latency_s
         self._counts = counts
@@ -107,7 +123,11 @@ class Answers(asyncio.Protocol):
 
     def _answer(self, path: bytes) -> None:
         self._counts[path] = self._counts.get(path, 0) + 1
-        ready = answer(str(time.time_ns()).encode()) if path.startswith(CLOCK) else self._pages.get(path)
+        ready = (
+            answer(str(time.time_ns()).encode())
+            if path.startswith(CLOCK)
+            else self._pages.get(path)
+        )
         if ready is None:
             ready = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
         if self._latency_s:
@@ -117,7 +137,7 @@ class Answers(asyncio.Protocol):
 
 
 def _listening_sockets(count: int) -> list[socket.socket]:
-    """One listening socket for each origin: consecutive loopback addresses, `PORTS` ports on each."""
+    """One listening socket for each origin: loopback addresses in turn, `PORTS` ports on each."""
     ports: list[int] = []
     sockets = []
     for number in range(count):
@@ -132,7 +152,9 @@ def _listening_sockets(count: int) -> list[socket.socket]:
 
 
 async def serve(plan: Plan) -> None:
-    """Serve until standard input ends; print the origins at the start and the counts at the end, as JSON lines."""
+    """Serve until standard input ends; print the origins at the start and the counts at the end, as
+    JSON lines.
+    """
     sockets = _listening_sockets(plan.listeners)
     bases = ["http://{}:{}".format(*listener.getsockname()) for listener in sockets]
     made = host_pages(plan) if plan.kind == "hosts" else web_pages(plan, bases)
@@ -159,7 +181,7 @@ async def serve(plan: Plan) -> None:
 
 
 class RunningSite:
-    """A site in another process. `bases` are its origins; `counts` is filled when it has stopped."""
+    """A site in another process. `bases` are its origins; `counts` come when it has stopped."""
 
     def __init__(self, plan: Plan, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None

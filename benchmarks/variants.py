@@ -29,15 +29,15 @@ COMMON: dict[str, Any] = {
 
 def settings_of(variant: str, folder: Path) -> dict[str, Any]:
     """The settings of a variant whose files, if it keeps any, go to `folder`."""
-    own: dict[str, Any] = {
+    own: dict[str, dict[str, Any]] = {
         MEMORY: {},
         JOBDIR: {"JOBDIR": str(folder / "job")},
         FRONTIER: {
             "ADDONS": {"scrapy_frontier.Addon": 500},
             "FRONTIER_STORE": f"sqlite:///{folder / 'frontier.db'}",
         },
-    }[variant]
-    return COMMON | own
+    }
+    return COMMON | own[variant]
 
 
 def has_frontier() -> bool:
@@ -46,12 +46,12 @@ def has_frontier() -> bool:
 
 
 def add_variant_option(parser: argparse.ArgumentParser, known: Sequence[str] = VARIANTS) -> None:
-    """`--variants a,b,c`, all that can run by default. The first one is the measure of the others."""
+    """`--variants a,b,c`, by default all that can run. The first is the measure of the others."""
     runnable = [name for name in known if name != FRONTIER or has_frontier()]
     parser.add_argument(
         "--variants",
         type=lambda text: text.split(","),
         default=runnable,
         metavar="NAMES",
-        help=f"comma-separated, of {', '.join(known)}; the first is 1.00 (default: {','.join(runnable)})",
+        help=f"of {', '.join(known)}; the first counts as 1.00 (default: {','.join(runnable)})",
     )

@@ -46,8 +46,12 @@ class Addon:
         if command is not None:
             raise NotConfigured(f"'scrapy {command}' does not touch a durable run")
         _set_scheduler(settings)
-        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(ADMISSION), 990)
-        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", load_object(DISCOVERY), 10)
+        settings.setdefault_in_component_priority_dict(
+            "DOWNLOADER_MIDDLEWARES", load_object(ADMISSION), 990
+        )
+        settings.setdefault_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", load_object(DISCOVERY), 10
+        )
         settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(STATISTICS), 0)
         # Both drop requests where no account could see it; the scope decides for the first, and a rule named
         # url.too_long for the second.

@@ -75,6 +75,10 @@ class Waker:
             self._timer.cancel()
         self._timer = self._loop.call_at(at, self._ring)
 
+    def call_soon(self, function: Callable[[], None]) -> None:
+        """Call a function after the engine has asked, if it was woken before."""
+        self._loop.call_later(0, self._loop.call_soon, function)
+
     def cancel(self) -> None:
         """Never ask again."""
         if self._timer is not None:

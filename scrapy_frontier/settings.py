@@ -73,7 +73,9 @@ def _shares(value: Any) -> tuple[float, ...]:
     if len(shares) != len(DEFAULT_BAND_SHARES) or not all(
         math.isfinite(share) and share > 0 for share in shares
     ):
-        raise ValueError(f"must be {len(DEFAULT_BAND_SHARES)} numbers above 0, the most urgent band first")
+        raise ValueError(
+            f"must be {len(DEFAULT_BAND_SHARES)} numbers above 0, the most urgent band first"
+        )
     return shares
 
 
@@ -85,7 +87,9 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(name.strip() for name in value)
 
 
-def _setting(default: Any, read: Callable[[Any], Any], meaning: str, *, shown: str | None = None) -> Any:
+def _setting(
+    default: Any, read: Callable[[Any], Any], meaning: str, *, shown: str | None = None
+) -> Any:
     """A field of `FrontierSettings`; `shown` is how the documentation writes the default where it is computed."""
     return field(default=default, metadata={"read": read, "meaning": meaning, "shown": shown})
 

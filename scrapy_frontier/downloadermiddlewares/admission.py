@@ -31,7 +31,9 @@ class AdmissionMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware and follow the requests of the crawl on and off the wire."""
         middleware = cls(Frontier.of(crawler))
-        crawler.signals.connect(middleware.request_reached_downloader, signals.request_reached_downloader)
+        crawler.signals.connect(
+            middleware.request_reached_downloader, signals.request_reached_downloader
+        )
         crawler.signals.connect(middleware.request_left_downloader, signals.request_left_downloader)
         return middleware
 

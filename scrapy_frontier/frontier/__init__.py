@@ -1,6 +1,7 @@
 """The frontier of one crawl: the one object that Scrapy's components talk to, and what it is made of.
 
-`core`: the Frontier. `life`: opening and closing a run. `intake`: from a yielded request to a reference. `dispatch`:
+`core`: the Frontier. `life`: opening and closing a run. `intake`: from a yielded request to a reference.
+`dispatch`:
 between store and schedule. `attempts`: a dispatch and its end. `direct`: requests past the scheduler. `recovery`: what a
 resumed run does first.
 """

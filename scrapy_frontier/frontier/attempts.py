@@ -31,6 +31,7 @@ class Attempt:
         "committed",
         "depth",
         "exception",
+        "gate_key",
         "granted",
         "has_place",
         "is_captured",
@@ -44,10 +45,19 @@ class Attempt:
         "user_slot",
     )
 
-    def __init__(self, request: Request, lease: Lease, origin_id: int, url: str, depth: int) -> None:
+    def __init__(
+        self,
+        request: Request,
+        lease: Lease,
+        origin_id: int,
+        gate_key: str,
+        url: str,
+        depth: int,
+    ) -> None:
         self.request = request
         self.lease = lease
         self.origin_id = origin_id
+        self.gate_key = gate_key
         self.url = url
         self.depth = depth
         self.user_slot: str | None = request.meta.get("download_slot")
@@ -118,7 +128,7 @@ def end_of_page(status: int, callback_error: str | None) -> Ending:
     return Ending(Event.PROCESS, Disposition.SUCCEEDED, reason)
 
 
-def end_of_failure(error: BaseException, *, is_captured: bool) -> Ending:
+def end_of_failure(error: BaseException | None, *, is_captured: bool) -> Ending:
     """The end of an attempt that brought no response to the spider."""
     inputs = detail(exception=type(error).__name__, message=str(error)[:MESSAGE_LIMIT])
     if isinstance(error, IgnoreRequest):
@@ -151,7 +161,7 @@ _KINDS: Final = {
 }
 
 
-def failure_kind(error: BaseException) -> str:
+def failure_kind(error: BaseException | None) -> str:
     """A short stable name for a download error, by its class or the nearest base class that has one."""
     for cls in type(error).__mro__:
         if cls.__name__ in _KINDS:

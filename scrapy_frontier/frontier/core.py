@@ -26,6 +26,7 @@ from scrapy_frontier.frontier.attempts import (
     end_of_failure,
     end_of_page,
 )
+from scrapy_frontier.frontier.intake import rank_of
 from scrapy_frontier.frontier.page import CURRENT_PAGE, Page, current_page
 from scrapy_frontier.identity import Rejection, host_of
 from scrapy_frontier.identity.kinds import ReferenceKind
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
+    from scrapy_frontier.frontier.dispatch import Pick
     from scrapy_frontier.frontier.life import Open
     from scrapy_frontier.identity import Reference
 
@@ -106,7 +108,9 @@ class Frontier:
     def opened(self) -> Open:
         """The parts of the open run."""
         if self._open is None:
-            raise FrontierError("the frontier is not open: its scheduler has not been opened by the engine")
+            raise FrontierError(
+                "the frontier is not open: its scheduler has not been opened by the engine"
+            )
         return self._open
 
     @property
@@ -190,7 +194,7 @@ class Frontier:
             request = opened.restore(pick)
             if request is not None:
                 return self._hand_out(request, pick)
-            dispatch.cancel(pick.origin_id)
+            dispatch.cancel(pick.gate_key)
 
     @property
     def next_delay_s(self) -> float | None:
@@ -213,19 +217,20 @@ class Frontier:
             self.attempts or self._replacements or (opened and opened.dispatch.is_pending)
         )
 
-    def _hand_out(self, request: Request, pick: Any) -> Request:
+    def _hand_out(self, request: Request, pick: Pick) -> Request:
         opened = self.opened
         if request in self.attempts:
             request = request.copy()
-        attempt = Attempt(request, Lease(pick.identity_id), pick.origin_id, pick.url, pick.depth)
+        head = pick.head
+        attempt = Attempt(
+            request, Lease(head.identity_id), head.origin_id, pick.gate_key, head.url, head.depth
+        )
         attempt.granted = opened.loop.create_future()
         self.attempts[request] = attempt
         request.meta["download_slot"] = SLOT
         request.meta["autothrottle_dont_adjust_delay"] = True
         opened.writer.send(
-            Dispatch(
-                attempt.lease, self._now_ms(), Reason(f"band.{pick.band}"), attempt.grant
-            )
+            Dispatch(attempt.lease, self._now_ms(), Reason(f"band.{pick.band}"), attempt.grant)
         )
         return request
 
@@ -260,7 +265,7 @@ class Frontier:
         if attempt.granted is not None and not await attempt.granted:
             raise IgnoreRequest("frontier: the lease was not granted")
         if not attempt.has_place:
-            await self.opened.dispatch.take_place(attempt.origin_id)
+            await self.opened.dispatch.take_place(attempt.gate_key)
             attempt.has_place = True
 
     def charge(self, request: Request) -> None:
@@ -268,7 +273,7 @@ class Frontier:
         attempt = self.attempts.get(request)
         if attempt is not None and attempt.has_place and not attempt.is_charged:
             attempt.is_charged = True
-            self.opened.dispatch.charge(attempt.origin_id)
+            self.opened.dispatch.charge(attempt.gate_key, attempt.origin_id)
 
     def release(self, request: Request) -> None:
         """The request has left the wire."""
@@ -282,9 +287,9 @@ class Frontier:
             return
         attempt.has_place = False
         if attempt.is_charged:
-            self.opened.dispatch.release(attempt.origin_id)
+            self.opened.dispatch.release(attempt.gate_key, attempt.origin_id)
         else:
-            self.opened.dispatch.cancel(attempt.origin_id)
+            self.opened.dispatch.cancel(attempt.gate_key)
 
     async def capture(self, request: Request, response: Response) -> None:
         """Commit the response. Raises `IgnoreRequest` where the lease is not the current one any more."""
@@ -310,7 +315,9 @@ class Frontier:
         )
         attempt.is_captured = await attempt.committed
         if not attempt.is_captured:
-            raise IgnoreRequest("frontier: the response came too late, its lease is not the current one")
+            raise IgnoreRequest(
+                "frontier: the response came too late, its lease is not the current one"
+            )
 
     def note_exception(self, request: Request, exception: BaseException) -> None:
         """A download failed; what becomes of it is not known yet."""
@@ -334,7 +341,12 @@ class Frontier:
         """A component dropped the request that stood in for another one: that is the end of the first."""
         attempt = self._replacements.pop(request, None)
         if attempt is not None:
-            self.end(attempt, end_of_failure(IgnoreRequest("the next hop was dropped"), is_captured=attempt.is_captured))
+            self.end(
+                attempt,
+                end_of_failure(
+                    IgnoreRequest("the next hop was dropped"), is_captured=attempt.is_captured
+                ),
+            )
 
     def _replace(self, attempt: Attempt, request: Request) -> bool:
         """A middleware answered a request with another one: a retry, a redirect, or its own idea."""
@@ -350,7 +362,11 @@ class Frontier:
         if is_retry or same:
             # The flag was set so that Scrapy's duplicate filter lets the retry pass; it is no wish of the spider's.
             request.dont_filter = old.dont_filter
-            self._retry(attempt, request, "retry" if is_retry else "redirect.self" if is_redirect else "replaced")
+            self._retry(
+                attempt,
+                request,
+                "retry" if is_retry else "redirect.self" if is_redirect else "replaced",
+            )
             return True
         is_visit = request.dont_filter and not old.meta.get("is_start_request")
         request.dont_filter = is_visit
@@ -369,8 +385,14 @@ class Frontier:
         if attempt.is_captured:
             cause = f"http.{attempt.status}"
         else:
-            cause = "request.replaced" if error is None else end_of_failure(error, is_captured=False).reason.code
+            cause = (
+                "request.replaced"
+                if error is None
+                else end_of_failure(error, is_captured=False).reason.code
+            )
         record = opened.intake.record(request)
+        if record is None:
+            opened.dispatch.keep_volatile(attempt.lease.identity_id, request)
         due_ms = opened.intake.due_ms(request.meta, self._now_ms())
         opened.writer.send(
             Retry(
@@ -379,10 +401,10 @@ class Frontier:
                 self._now_ms(),
                 due_ms,
                 record,
-                -request.priority,
-                None if attempt.is_captured else end_of_failure(
-                    error or IgnoreRequest("replaced"), is_captured=False
-                ).finding,
+                rank_of(request),
+                None
+                if attempt.is_captured
+                else end_of_failure(error or IgnoreRequest("replaced"), is_captured=False).finding,
                 request,
             )
         )
@@ -414,8 +436,8 @@ class Frontier:
         page.is_closed = True
         self.opened.intake.flush(page)
         if isinstance(result, Failure):
-            error = attempt.exception if attempt.exception is result.value else result.value
-            self.end(attempt, end_of_failure(error, is_captured=attempt.is_captured))
+            ending = end_of_failure(result.value, is_captured=attempt.is_captured)
+            self.end(attempt, ending)
         else:
             self.end(attempt, end_of_page(attempt.status or 0, page.callback_error))
 

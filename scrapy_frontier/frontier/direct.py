@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier.attempts import Attempt, Ending, end_of_failure, end_of_page
+from scrapy_frontier.frontier.dispatch import gate_key_of
 from scrapy_frontier.identity import Rejection
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason
@@ -52,12 +53,13 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
         known: asyncio.Future[Known] = opened.loop.create_future()
         opened.intake.refer_direct(request, resolved, holder, known.set_result)
         answer = await known
-        origin = opened.intake.queue_of(request, resolved)
-        opened.dispatch.ensure_origin(answer.origin_id, origin)
-        attempt = Attempt(request, Lease(answer.identity_id), answer.origin_id, resolved.url, 0)
+        gate_key = gate_key_of(opened.intake.queue_of(request, resolved))
+        attempt = Attempt(
+            request, Lease(answer.identity_id), answer.origin_id, gate_key, resolved.url, 0
+        )
         attempt.is_direct = True
         attempt.has_place = False
-        await opened.dispatch.take_place(answer.origin_id)
+        await opened.dispatch.take_place(gate_key)
         attempt.has_place = True
     except BaseException:
         opened.turns.leave(resolved.url)

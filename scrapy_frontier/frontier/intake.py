@@ -18,15 +18,16 @@ from scrapy_frontier.identity import (
     Resolved,
     comparison_url,
     fetch_key,
+    host_of,
     normalise_request_url,
     partition,
 )
 from scrapy_frontier.identity.kinds import ReferenceKind
-from scrapy_frontier.policy.allowed_domains import BYPASSES, AllowedDomains
-from scrapy_frontier.policy.scope import Allowed, Excluded
+from scrapy_frontier.policy.scope import Allowed, DomainScope, Excluded
 from scrapy_frontier.states import Event
 from scrapy_frontier.store.edges import Observation
 from scrapy_frontier.store.messages import Known, Reason, Reference, Source, Tally, Verdict
+from scrapy_frontier.store.rows import RANKS
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -44,8 +45,6 @@ ADMITTED: Final = Verdict(Event.ENQUEUE, Reason("admission.scope"))
 
 BY_ENGINE: Final = Verdict(Event.ENQUEUE, Reason("admission.engine"))
 
-RANK_LIMIT: Final = 2**31
-
 NOBODY: Final = Source()
 
 
@@ -55,11 +54,12 @@ class Intake:
     def __init__(
         self,
         settings: FrontierSettings,
-        domains: Callable[[], AllowedDomains],
+        domains: Callable[[], DomainScope],
         codec: RequestCodec,
         writer: Writer,
         clock: Clock,
         max_url_length: int,
+        keep_volatile: Callable[[int, Request], None],
     ) -> None:
         self._settings = settings
         self._domains = domains
@@ -67,12 +67,13 @@ class Intake:
         self._writer = writer
         self._clock = clock
         self._max_url_length = max_url_length
+        self._keep_volatile = keep_volatile
         self._recent = RecentUrls(settings.known_urls)
         self._seeds: Counter[bytes] = Counter()
         self._loose: dict[ReferenceKind, Page] = {}
-        self.references = 0
-        self.duplicates = 0
-        self.unserialisable = 0
+        self.references: int = 0
+        self.duplicates: int = 0
+        self.unserialisable: int = 0
 
     def enqueue(self, request: Request) -> bool:
         """Take in a request that was yielded, or handed to the engine. False: it is a duplicate or was refused."""
@@ -147,7 +148,10 @@ class Intake:
         page = page or self._loose_page(ReferenceKind.ENGINE)
         page.reject(rejection.rule, rejection.observed)
         logger.debug(
-            "Rejected reference %r: %s", rejection.observed, rejection.rule, extra={"action": "reference_rejected"}
+            "Rejected reference %r: %s",
+            rejection.observed,
+            rejection.rule,
+            extra={"action": "reference_rejected"},
         )
         self._flush_if_due(page)
 
@@ -160,7 +164,13 @@ class Intake:
         for found in references:
             known = None if found.url is None else self._recent.get(found.url)
             line = Observation(
-                0, found.observed, found.fragment, found.tag, found.rel, found.text, is_followed=False
+                0,
+                found.observed,
+                found.fragment,
+                found.tag,
+                found.rel,
+                found.text,
+                is_followed=False,
             ).line()
             page.observe(known, line)
             self._flush_if_due(page)
@@ -176,13 +186,12 @@ class Intake:
         decision = self._settings.scope.decide(resolved.url, resolved.origin)
         if isinstance(decision, Excluded):
             return _exclusion(decision), None
-        domains = self._domains()
-        decision = domains.decide(resolved.origin)
+        decision = self._domains().decide(host_of(resolved.origin))
         if isinstance(decision, Allowed):
             return ADMITTED, None
-        for waiver in BYPASSES:
-            if request.meta.get(waiver) or getattr(request, waiver, False):
-                return Verdict(Event.ENQUEUE, Reason(f"waiver.{waiver}")), waiver
+        waiver = waiver_of(request.dont_filter, request.meta)
+        if waiver is not None:
+            return Verdict(Event.ENQUEUE, Reason(f"waiver.{waiver}")), waiver
         return _exclusion(decision), None
 
     def queue_of(self, request: Request, resolved: Resolved) -> str:
@@ -219,13 +228,15 @@ class Intake:
     ) -> KnownUrl:
         verdict, waiver = self.verdict(request, resolved)
         now_ms = self._now_ms()
-        known = KnownUrl(
-            self._key(request, resolved), is_suppressed=verdict.event is Event.EXCLUDE
-        )
+        known = KnownUrl(self._key(request, resolved), is_suppressed=verdict.event is Event.EXCLUDE)
+
+        record = self.record(request)
 
         def settle(answer: Known) -> None:
             known.identity_id = answer.identity_id
             known.is_suppressed = answer.is_suppressed
+            if record is None and answer.is_taken:
+                self._keep_volatile(answer.identity_id, request)
 
         self._writer.send(
             Reference(
@@ -237,8 +248,8 @@ class Intake:
                 source=page.source,
                 kind=int(page.kind),
                 depth=page.depth,
-                record=self.record(request),
-                rank=max(-RANK_LIMIT, min(RANK_LIMIT, -request.priority)),
+                record=record,
+                rank=rank_of(request),
                 due_ms=self.due_ms(request.meta, now_ms),
                 verdict=verdict,
                 at_ms=now_ms,
@@ -269,7 +280,9 @@ class Intake:
         """Keep the observed spelling where the request remembers one, and the fragment, which no key holds."""
         seen: Any = getattr(request, "observed_reference", None)
         if seen is not None:
-            line = Observation(0, seen.observed, seen.fragment, seen.tag, seen.rel, seen.text).line()
+            line = Observation(
+                0, seen.observed, seen.fragment, seen.tag, seen.rel, seen.text
+            ).line()
         elif fragment or "#" in request.url:
             fragment = fragment or request.url.partition("#")[2]
             line = Observation(0, request.url, fragment).line()
@@ -321,6 +334,18 @@ class Intake:
         return int(self._clock.now() * 1000)
 
 
+def waiver_of(dont_filter: bool, meta: Mapping[Any, Any]) -> str | None:
+    """What lets a request leave the spider's `allowed_domains`, as Scrapy's own offsite middleware has it."""
+    if dont_filter:
+        return "dont_filter"
+    return "allow_offsite" if meta.get("allow_offsite") else None
+
+
+def rank_of(request: Request) -> int:
+    """The place of a request in its origin's queue, smaller first, by Scrapy's priority."""
+    return max(-RANKS, min(RANKS, -request.priority))
+
+
 def _milliseconds(meta: Mapping[str, Any], name: str) -> int:
     value = meta.get(name)
     if value is None:
@@ -342,5 +367,5 @@ def _milliseconds(meta: Mapping[str, Any], name: str) -> int:
 
 
 def _exclusion(decision: Excluded) -> Verdict:
-    inputs = json.dumps({"rule": decision.text}, ensure_ascii=False)
-    return Verdict(Event.EXCLUDE, Reason(decision.rule, inputs))
+    inputs = json.dumps({"rule": decision.rule}, ensure_ascii=False)
+    return Verdict(Event.EXCLUDE, Reason(decision.code, inputs))

@@ -20,12 +20,11 @@ from scrapy_frontier.errors import ConfigError, FrontierError, IdentityError
 from scrapy_frontier.frontier import politeness, recovery, reports, runs
 from scrapy_frontier.frontier.direct import Turns
 from scrapy_frontier.frontier.dispatch import Dispatch, Pick
-from scrapy_frontier.frontier.intake import Intake
+from scrapy_frontier.frontier.intake import Intake, waiver_of
 from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.seeds import sift_start_urls
-from scrapy_frontier.identity import Rejection, load, resolve
-from scrapy_frontier.policy.allowed_domains import AllowedDomains
-from scrapy_frontier.policy.scope import Excluded
+from scrapy_frontier.identity import Rejection, host_of, load, resolve
+from scrapy_frontier.policy.scope import DomainScope, Excluded
 from scrapy_frontier.scheduling import BandTable, Schedule
 from scrapy_frontier.settings import FrontierSettings, store_url
 from scrapy_frontier.states import Disposition, Event
@@ -76,17 +75,20 @@ class Open:
 
     def restore(self, pick: Pick) -> Request | None:
         """The live request of a pick. One that cannot be made again is cancelled, by name, and None."""
-        if isinstance(pick.payload, Request):
-            return pick.payload
+        head = pick.head
+        if isinstance(head.payload, Request):
+            return head.payload
         try:
-            if pick.record is None:
-                raise IdentityError(f"the request for {pick.url} lived in memory only and is gone")
-            return self.codec.load(pick.url, pick.record)
+            if head.record is None:
+                raise IdentityError(f"the request for {head.url} lived in memory only and is gone")
+            return self.codec.load(head.url, head.record)
         except IdentityError as error:
-            logger.error("Cancelled %s: %s", pick.url, error, extra={"action": "request_unrestorable"})
+            logger.error(
+                "Cancelled %s: %s", head.url, error, extra={"action": "request_unrestorable"}
+            )
             self.writer.send(
                 Transit(
-                    [pick.identity_id],
+                    [head.identity_id],
                     Event.CANCEL,
                     Reason(UNRESTORABLE, reports.as_json({"error": str(error)})),
                     milliseconds(self.frontier.clock.now()),
@@ -102,7 +104,9 @@ class Open:
         self.is_closing = True
         engine = seams.engine_of(self.frontier.crawler)
         closing = deferred_from_coro(engine.close_spider_async(reason=reason))
-        closing.addErrback(lambda failure: logger.debug("The spider was closing already: %s", failure))
+        closing.addErrback(
+            lambda failure: logger.debug("The spider was closing already: %s", failure)
+        )
 
 
 async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
@@ -126,10 +130,11 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     writer = Writer(
         store,
         applier,
-        post=loop.call_soon_threadsafe,
+        post=lambda function: _post(loop, function),
         deliver=lambda committed: _deliver(frontier, committed),
         failed=frontier.fail,
     )
+    waker = seams.Waker(engine, loop)
     dispatch = Dispatch(
         Schedule(
             BandTable(shares=settings.band_shares),
@@ -139,15 +144,20 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         politeness.rules(scrapy_settings, spider),
         writer,
         frontier.clock,
+        waker,
         run.run_id,
         random.Random(),
     )
     intake = Intake(
-        settings, domains, codec, writer, frontier.clock, scrapy_settings.getint("URLLENGTH_LIMIT")
+        settings,
+        domains,
+        codec,
+        writer,
+        frontier.clock,
+        scrapy_settings.getint("URLLENGTH_LIMIT"),
+        dispatch.keep_volatile,
     )
-    opened = Open(
-        frontier, store, lock, run, writer, dispatch, intake, codec, seams.Waker(engine, loop), loop
-    )
+    opened = Open(frontier, store, lock, run, writer, dispatch, intake, codec, waker, loop)
     with store.reader() as connection:
         dispatch.resume(connection)
     writer.start()
@@ -170,6 +180,7 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     """Commit what is queued, write how the run ended, and its report; runs also after a failure of the frontier."""
     opened.is_closing = True
     opened.waker.cancel()
+    opened.dispatch.abandon_waiters()
     if frontier.error is None:
         opened.intake.flush_loose()
     await opened.loop.run_in_executor(None, opened.writer.stop)
@@ -220,6 +231,10 @@ def _log_opening(opened: Open) -> None:
         )
 
 
+def _post(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+    loop.call_soon_threadsafe(function)
+
+
 def _deliver(frontier: Frontier, committed: Committed) -> None:
     """On the loop, after a commit: answer who waited, schedule what may be fetched now, wake the engine."""
     try:
@@ -257,7 +272,12 @@ def _open_run(
     try:
         with runs.transaction(store, "opening a run") as connection:
             run = runs.open_run(
-                connection, run_id, spider=spider.name, name=settings.run, policy=policy, versions=versions
+                connection,
+                run_id,
+                spider=spider.name,
+                name=settings.run,
+                policy=policy,
+                versions=versions,
             )
             if lock is None:
                 lock = RunLock(store, run.run_id)
@@ -274,7 +294,7 @@ def _recover(
     store: Store,
     applier: Applier,
     run: runs.OpenRun,
-    domains: Callable[[], AllowedDomains],
+    domains: Callable[[], DomainScope],
 ) -> None:
     with runs.transaction(store, "opening a run") as connection:
         applier.load(cursor_of(connection))
@@ -289,12 +309,11 @@ def _recover(
         decision = scope.decide(resolved.url, resolved.origin)
         if not isinstance(decision, Excluded):
             stored = load(record, _Opaque()) if record is not None else None
-            bypass = "dont_filter" if stored is None or stored.dont_filter else ""
-            if stored is not None and stored.meta.get("allow_offsite"):
-                bypass = "allow_offsite"
-            decision = domains().decide(resolved.origin, bypass)
+            if stored is None or waiver_of(stored.dont_filter, stored.meta):
+                return None
+            decision = domains().decide(host_of(resolved.origin))
         if isinstance(decision, Excluded):
-            return Reason(decision.rule, reports.as_json({"rule": decision.text}))
+            return Reason(decision.code, reports.as_json({"rule": decision.rule}))
         return None
 
     now_ms = milliseconds(frontier.clock.now())
@@ -328,17 +347,17 @@ class _Opaque:
         return payload
 
 
-def _domains_of(spider: Spider) -> Callable[[], AllowedDomains]:
+def _domains_of(spider: Spider) -> Callable[[], DomainScope]:
     """The spider's `allowed_domains` as they are at the moment: Scrapy lets a spider change them as it runs."""
     seen: Any = None
-    domains = AllowedDomains()
+    domains = DomainScope()
 
-    def current() -> AllowedDomains:
+    def current() -> DomainScope:
         nonlocal seen, domains
         listed = getattr(spider, "allowed_domains", None)
         state = list(listed) if listed else None
         if state != seen:
-            seen, domains = state, AllowedDomains(state)
+            seen, domains = state, DomainScope(state)
         return domains
 
     return current

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 def rules(settings: BaseSettings, spider: Spider) -> PolitenessRules:
     """The rules that a project's settings and its spider ask for, with Scrapy's meaning."""
-    jitter = _ranked(settings, "DOWNLOAD_DELAY_JITTER") if "DOWNLOAD_DELAY_JITTER" in settings else None
+    jitter = (
+        _ranked(settings, "DOWNLOAD_DELAY_JITTER") if "DOWNLOAD_DELAY_JITTER" in settings else None
+    )
     return PolitenessRules.from_values(
         concurrent_requests_per_domain=settings["CONCURRENT_REQUESTS_PER_DOMAIN"],
         concurrent_requests_per_ip=settings.get("CONCURRENT_REQUESTS_PER_IP", 0),

@@ -1,4 +1,5 @@
-"""What a resumed run does before it dispatches anything: nothing that was under way is lost, nothing is repeated unseen.
+"""What a resumed run does before it dispatches anything: nothing that was under way is lost, nothing is
+repeated unseen.
 
 The run's lock proves that no other process works on it, so every lease found is a dead one.
 """
@@ -106,10 +107,13 @@ class Recovery:
                 elif reason is not None and state != State.SUPPRESSED:
                     out.setdefault(reason, []).append(identity_id)
             messages: list[Message] = [
-                Transit(numbers, Event.EXCLUDE, reason, self._now_ms) for reason, numbers in out.items()
+                Transit(numbers, Event.EXCLUDE, reason, self._now_ms)
+                for reason, numbers in out.items()
             ]
             if back:
-                messages.append(Transit(back, Event.READMIT, Reason("policy.changed"), self._now_ms))
+                messages.append(
+                    Transit(back, Event.READMIT, Reason("policy.changed"), self._now_ms)
+                )
             if messages:
                 self._apply(messages)
             excluded += sum(map(len, out.values()))
@@ -136,11 +140,15 @@ class Recovery:
 
     def _mark_lost_attempts(self) -> None:
         """Attempts of dead sessions that never came to an end."""
-        sessions = select(schema.session.c.session_id).where(schema.session.c.run_id == self._run_id)
+        sessions = select(schema.session.c.session_id).where(
+            schema.session.c.run_id == self._run_id
+        )
         with transaction(self._store, "marking attempts that were lost") as connection:
             connection.execute(
                 update(schema.attempt)
-                .where(schema.attempt.c.outcome_id.is_(None), schema.attempt.c.session_id.in_(sessions))
+                .where(
+                    schema.attempt.c.outcome_id.is_(None), schema.attempt.c.session_id.in_(sessions)
+                )
                 .values(outcome_id=reason_id(connection, LOST_LEASE.code))
             )
             self._applier.load(cursor_of(connection))
@@ -149,7 +157,7 @@ class Recovery:
         with transaction(self._store, "recovering the run") as connection:
             cursor = cursor_of(connection)
             cursor.execute(query, parameters)
-            return cursor.fetchall()
+            return list(cursor.fetchall())
 
     def _apply(self, messages: list[Message]) -> None:
         with transaction(self._store, "recovering the run") as connection:

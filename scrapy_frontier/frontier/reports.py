@@ -52,7 +52,9 @@ def policy(
 ) -> dict[str, Any]:
     """Every setting and rule in force, as plain data: the text of a policy version."""
     own = {
-        setting_name(item): _plain(scrapy_settings.get(setting_name(item), getattr(settings, item.name)))
+        setting_name(item): _plain(
+            scrapy_settings.get(setting_name(item), getattr(settings, item.name))
+        )
         for item in dataclasses.fields(settings)
         if item.name not in _PLACES
     }
@@ -94,7 +96,9 @@ def write(store: Store, run: OpenRun, settings: FrontierSettings) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         stem = f"{run.run_id:04d}-{_file_name(run.name)}"
-        (folder / f"{stem}.json").write_text(json.dumps(account.to_json(), indent=2, ensure_ascii=False), "utf-8")
+        (folder / f"{stem}.json").write_text(
+            json.dumps(account.to_json(), indent=2, ensure_ascii=False), "utf-8"
+        )
         (folder / f"{stem}.txt").write_text(render_long(account), "utf-8")
     except OSError as error:
         logger.error(

@@ -72,7 +72,7 @@ class RequestCodec:
         record = load(text, self)
         cls = self._class(record.request_class) if record.request_class else Request
         try:
-            return cls(  # type: ignore[no-any-return]
+            return cls(
                 url,
                 method=record.method,
                 headers=[(name, value) for name, value in record.headers],
@@ -89,7 +89,9 @@ class RequestCodec:
                 **record.extra,
             )
         except (TypeError, ValueError) as exc:
-            raise IdentityError(f"the stored request for {url} cannot be made again: {exc}") from exc
+            raise IdentityError(
+                f"the stored request for {url} cannot be made again: {exc}"
+            ) from exc
 
     def encode_object(self, value: Any) -> tuple[str, Any] | None:
         """Items and data classes, by the import path of their class and their fields; None for anything else."""
@@ -97,7 +99,9 @@ class RequestCodec:
             return None
         if "<locals>" in type(value).__qualname__:
             return None
-        if dataclasses.is_dataclass(value) and not all(item.init for item in dataclasses.fields(value)):
+        if dataclasses.is_dataclass(value) and not all(
+            item.init for item in dataclasses.fields(value)
+        ):
             return None
         return f"{type(value).__module__}:{type(value).__qualname__}", dict(ItemAdapter(value))
 
@@ -118,7 +122,8 @@ class RequestCodec:
             if name is not None:
                 return name
         raise NotSerialisable(
-            part, f"{function!r} is not a method of spider {self._spider.name!r}, so it cannot be stored by name"
+            part,
+            f"{function!r} is not a method of spider {self._spider.name!r}, so it cannot be stored by name",
         )
 
     def _find_name(self, method: Any) -> str | None:
@@ -145,7 +150,9 @@ class RequestCodec:
 
     def _class(self, path: str) -> Any:
         module, _, name = path.partition(":")
-        if module.partition(".")[0] not in {"scrapy", "scrapy_frontier"} and not self._is_trusted(module):
+        if module.partition(".")[0] not in {"scrapy", "scrapy_frontier"} and not self._is_trusted(
+            module
+        ):
             raise IdentityError(
                 f"{path} is not restored from the store: add its package to FRONTIER_TRUSTED_MODULES if you trust it"
             )
@@ -154,7 +161,9 @@ class RequestCodec:
             for part in name.split("."):
                 found = getattr(found, part)
         except (ImportError, AttributeError) as exc:
-            raise IdentityError(f"{path}, named by a stored request, cannot be imported: {exc}") from exc
+            raise IdentityError(
+                f"{path}, named by a stored request, cannot be imported: {exc}"
+            ) from exc
         return found
 
     def _is_trusted(self, module: str) -> bool:
@@ -173,7 +182,11 @@ def _headers(request: Request) -> tuple[tuple[str, str | None], ...]:
 
 def _extra(request: Request) -> dict[str, Any]:
     """The attributes that a subclass of Request adds to what makes it again."""
-    return {name: getattr(request, name) for name in request.attributes if name not in Request.attributes}
+    return {
+        name: getattr(request, name)
+        for name in request.attributes
+        if name not in Request.attributes
+    }
 
 
 def _mangled(cls: type, name: str) -> Iterable[str]:

@@ -72,7 +72,9 @@ def find_unfinished(
         return None
     run = schema.run
     query = select(run.c.run_id, run.c.spider).where(run.c.state != FINISHED)
-    query = query.where(run.c.name == name) if name is not None else query.where(run.c.spider == spider)
+    query = (
+        query.where(run.c.name == name) if name is not None else query.where(run.c.spider == spider)
+    )
     with store_errors(f"reading the runs of {store.url}"), store.reader() as connection:
         found = connection.execute(query.order_by(run.c.run_id.desc()).limit(1)).first()
     if found is None:
@@ -107,7 +109,12 @@ def open_run(
         name = name or f"{spider}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
         connection.execute(
             insert(schema.run).values(
-                run_id=run_id, name=name, spider=spider, state="running", started_ms=now_ms, policy_id=policy_id
+                run_id=run_id,
+                name=name,
+                spider=spider,
+                state="running",
+                started_ms=now_ms,
+                policy_id=policy_id,
             )
         )
         is_resumed = False
@@ -117,7 +124,13 @@ def open_run(
         connection.execute(
             update(schema.run)
             .where(schema.run.c.run_id == run_id)
-            .values(state="running", finished_ms=None, stop_reason=None, stop_detail=None, policy_id=policy_id)
+            .values(
+                state="running",
+                finished_ms=None,
+                stop_reason=None,
+                stop_detail=None,
+                policy_id=policy_id,
+            )
         )
     session_id = _next_id(connection, schema.session.c.session_id)
     connection.execute(
@@ -147,12 +160,19 @@ def close_run(
     """Write how the run ended, in the transaction of `connection`."""
     now_ms = int(time.time() * 1000)
     connection.execute(
-        update(schema.session).where(schema.session.c.session_id == run.session_id).values(ended_ms=now_ms)
+        update(schema.session)
+        .where(schema.session.c.session_id == run.session_id)
+        .values(ended_ms=now_ms)
     )
     connection.execute(
         update(schema.run)
         .where(schema.run.c.run_id == run.run_id)
-        .values(state=state, finished_ms=now_ms, stop_reason=reason, stop_detail=json.dumps(detail, default=str))
+        .values(
+            state=state,
+            finished_ms=now_ms,
+            stop_reason=reason,
+            stop_detail=json.dumps(detail, default=str),
+        )
     )
 
 

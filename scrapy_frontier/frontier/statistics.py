@@ -13,7 +13,10 @@ Figure = tuple[str, Callable[["Open"], Any]]
 
 FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
     {
-        "frontier/references": ("references seen: links, seeds, redirects", lambda o: o.intake.references),
+        "frontier/references": (
+            "references seen: links, seeds, redirects",
+            lambda o: o.intake.references,
+        ),
         "frontier/duplicates": (
             "references to a URL seen lately, which cost no look-up in the store",
             lambda o: o.intake.duplicates,
@@ -22,7 +25,10 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
             "requests that live in memory only and are lost if the process dies",
             lambda o: o.intake.unserialisable,
         ),
-        "frontier/dispatched": ("requests handed to the downloader", lambda o: o.dispatch.handed_out),
+        "frontier/dispatched": (
+            "requests handed to the downloader",
+            lambda o: o.dispatch.handed_out,
+        ),
         "frontier/scheduled": (
             "URLs that could be dispatched as far as they themselves are concerned, in memory and in the store",
             lambda o: o.dispatch.scheduled,
@@ -41,13 +47,22 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
             "transactions tried again because another process held the store",
             lambda o: o.writer.busy_retries,
         ),
-        "frontier/refused": ("moves the transition table does not allow: always 0", lambda o: o.writer.refused),
+        "frontier/refused": (
+            "moves the transition table does not allow: always 0",
+            lambda o: o.writer.refused,
+        ),
         "scheduler/enqueued": (
             "as Scrapy's scheduler counts: references that were not a known duplicate",
             lambda o: o.intake.references - o.intake.duplicates,
         ),
-        "scheduler/dequeued": ("as Scrapy's scheduler counts: requests handed out", lambda o: o.dispatch.handed_out),
-        "dupefilter/filtered": ("as Scrapy's duplicate filter counts", lambda o: o.intake.duplicates),
+        "scheduler/dequeued": (
+            "as Scrapy's scheduler counts: requests handed out",
+            lambda o: o.dispatch.handed_out,
+        ),
+        "dupefilter/filtered": (
+            "as Scrapy's duplicate filter counts",
+            lambda o: o.intake.duplicates,
+        ),
     }
 )
 """Name to (meaning, how to read it). The table of statistics in the documentation is made from this."""

@@ -1,15 +1,17 @@
-"""How much of its attention an origin is asked for: requests in flight, and the interval between them.
+"""How much of its attention an origin is asked for: requests in flight, and the interval between
+them.
 
-The inputs are Scrapy's own settings, read with Scrapy's meaning (scrapy/core/downloader/__init__.py): what a project
-has set for the downloader's slots is what the frontier's gates keep. One thing differs on purpose: Scrapy counts per
-host name, the frontier per origin (scheme, host and port), because that is what a server is.
+The inputs are Scrapy's own settings, read with Scrapy's meaning
+(scrapy/core/downloader/__init__.py): what a project has set for the downloader's slots is what the
+frontier's gates keep. One thing differs on purpose: Scrapy counts per host name, the frontier per
+origin (scheme, host and port), because that is what a server is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,9 +30,10 @@ STEADY: Final = (1.0, 1.0)
 class OriginPolicy:
     """What one gate may let through.
 
-    `limit`: requests in flight at any instant. `interval_s`: seconds that are kept between requests; from the end of one
-    to the start of the next where the limit is 1, between dispatches where it is higher (design, invariant 7).
-    `jitter`: the factors between which the interval is varied; a factor below 0 counts as 0.
+    `limit`: requests in flight at any instant. `interval_s`: seconds that are kept between
+    requests; from the end of one to the start of the next where the limit is 1, between dispatches
+    where it is higher (design, invariant 7). `jitter`: the factors between which the interval is
+    varied; a factor below 0 counts as 0.
     """
 
     limit: int
@@ -44,7 +47,9 @@ class OriginPolicy:
             raise ValueError(f"interval_s {self.interval_s!r}: must be a number of at least 0")
         low, high = self.jitter
         if not (math.isfinite(low) and math.isfinite(high) and low <= high and high > 0):
-            raise ValueError(f"jitter {self.jitter!r}: must be (low, high) with low <= high, 0 < high")
+            raise ValueError(
+                f"jitter {self.jitter!r}: must be (low, high) with low <= high, 0 < high"
+            )
 
     @property
     def longest_interval_s(self) -> float:
@@ -53,7 +58,9 @@ class OriginPolicy:
 
 
 def draw_interval(policy: OriginPolicy, random: Random) -> float:
-    """One interval in seconds, drawn as Scrapy draws its delay: evenly within the jitter, never below 0."""
+    """One interval in seconds, drawn as Scrapy draws its delay: evenly within the jitter, never
+    below 0.
+    """
     low, high = policy.jitter
     if not policy.interval_s or low == high:
         return policy.longest_interval_s
@@ -62,7 +69,9 @@ def draw_interval(policy: OriginPolicy, random: Random) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The value of a Scrapy setting with the priority it was set at (`settings.getpriority(name)`, 0 = default)."""
+    """The value of a Scrapy setting with the priority it was set at (`settings.getpriority(name)`,
+    0 = default).
+    """
 
     value: Any
     priority: int = 0
@@ -73,7 +82,7 @@ class PolitenessRules:
     """Finds the policy of a gate. Made by `from_values`."""
 
     default: OriginPolicy
-    by_key: Mapping[str, OriginPolicy] = MappingProxyType({})
+    by_key: Mapping[str, OriginPolicy] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def from_values(
@@ -88,12 +97,14 @@ class PolitenessRules:
         spider_download_delay: Any = None,
         spider_max_concurrent_requests: Any = None,
     ) -> PolitenessRules:
-        """Read the rules from the values of Scrapy's settings of these names; raises `ConfigError` naming a wrong one.
+        """Read the rules from the values of Scrapy's settings of these names; raises `ConfigError`
+        naming a wrong one.
 
-        `download_delay_jitter` is None where Scrapy has no such setting (before 2.19). The deprecated
-        `concurrent_requests_per_ip` replaces the limit per domain unless it is 0. The deprecated spider attributes
-        `download_delay` and `max_concurrent_requests` (None: not there, or Scrapy has turned them into settings)
-        replace the settings; an entry of `DOWNLOAD_SLOTS` goes before both.
+        `download_delay_jitter` is None where Scrapy has no such setting (before 2.19). The
+        deprecated `concurrent_requests_per_ip` replaces the limit per domain unless it is 0. The
+        deprecated spider attributes `download_delay` and `max_concurrent_requests` (None: not
+        there, or Scrapy has turned them into settings) replace the settings; an entry of
+        `DOWNLOAD_SLOTS` goes before both.
         """
         limit = _limit("CONCURRENT_REQUESTS_PER_DOMAIN", concurrent_requests_per_domain)
         if concurrent_requests_per_ip:
@@ -113,16 +124,19 @@ class PolitenessRules:
     def for_origin(self, gate_key: str, host: str = "") -> OriginPolicy:
         """The policy of the gate `gate_key` of an origin on `host`.
 
-        `DOWNLOAD_SLOTS` is looked up by `gate_key` (an origin such as `https://example.com:8443`, or the name that a
-        request's `download_slot` gave) and then by host name, as Scrapy does. Leave `host` empty for a `download_slot`
-        of the user's: Scrapy does not look at the host then.
+        `DOWNLOAD_SLOTS` is looked up by `gate_key` (an origin such as `https://example.com:8443`,
+        or the name that a request's `download_slot` gave) and then by host name, as Scrapy does.
+        Leave `host` empty for a `download_slot` of the user's: Scrapy does not look at the host
+        then.
         """
         policy = self.by_key.get(gate_key) or self.by_key.get(host)
         return self.default if policy is None else policy
 
 
 def _default_jitter(jitter: Ranked | None, randomize: Ranked) -> float:
-    """Scrapy 2.19, `_default_jitter`: the deprecated switch counts only where it is set at a higher priority."""
+    """Scrapy 2.19, `_default_jitter`: the deprecated switch counts only where it is set at a higher
+    priority.
+    """
     switched = RANDOMIZED if _switch("RANDOMIZE_DOWNLOAD_DELAY", randomize.value) else 0.0
     if jitter is None:
         return switched
@@ -134,7 +148,9 @@ def _default_jitter(jitter: Ranked | None, randomize: Ranked) -> float:
 def _of_slot(key: str, entry: Mapping[str, Any], default: OriginPolicy) -> OriginPolicy:
     name = f"DOWNLOAD_SLOTS[{key!r}]"
     if not isinstance(entry, Mapping):
-        raise ConfigError(f"{name} = {entry!r}: must be a dict such as {{'concurrency': 1, 'delay': 2}}")
+        raise ConfigError(
+            f"{name} = {entry!r}: must be a dict such as {{'concurrency': 1, 'delay': 2}}"
+        )
     limit, interval_s, jitter = default.limit, default.interval_s, default.jitter
     if "concurrency" in entry:
         limit = _limit(f"{name}['concurrency']", entry["concurrency"])

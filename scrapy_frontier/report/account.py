@@ -7,13 +7,16 @@ apart. Times are ISO 8601 in UTC, sizes bytes. A rule or outcome is the code of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class RunAccount:
-    """Which run, in which state, under which policy version."""
+    """Which run, in which state, under which policy version.
+
+    `is_live`: whether a process works on it now; None where that cannot be told.
+    """
 
     id: int
     name: str
@@ -22,11 +25,12 @@ class RunAccount:
     started_at: str | None
     finished_at: str | None
     policy_version: str
+    is_live: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why the run ended; both None while it has not said so."""
+    """Why the run ended; both None while it has not said so, `interrupted` where it never will."""
 
     reason: str | None
     detail: Any
@@ -206,3 +210,7 @@ class Coverage:
     waivers: tuple[Counted, ...]
     unserialisable: tuple[Counted, ...]
     sessions: tuple[SessionAccount, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain data, in the order in which it is written."""
+        return asdict(self)

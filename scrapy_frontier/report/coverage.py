@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
@@ -32,9 +31,14 @@ DEAD_LETTERS_LISTED: Final = 1000
 """Dead letters listed in one report; their number is `identities.terminal.failed`."""
 
 
-def coverage(connection: Connection, run_id: int) -> account.Coverage:
-    """The account of a run as the connection's snapshot shows it. Raises `RunNotFound`."""
-    run = _run(connection, run_id)
+def coverage(
+    connection: Connection, run_id: int, *, is_live: bool | None = None
+) -> account.Coverage:
+    """The account of a run as the connection's snapshot shows it. Raises `RunNotFound`.
+
+    `is_live`: whether a process holds the run's lock; an open run without one was interrupted.
+    """
+    run = _run(connection, run_id, is_live)
     figures = read_figures(connection, run_id)[run_id]
     codes = Codes.of(connection)
     checked = equations.equations(figures, run.state)
@@ -44,7 +48,7 @@ def coverage(connection: Connection, run_id: int) -> account.Coverage:
     return account.Coverage(
         schema_version=REPORT_VERSION,
         run=run,
-        stop=_stop(connection, run_id),
+        stop=_stop(connection, run),
         identities=_identities(figures, codes),
         attempts=_attempts(figures, codes, tallies),
         references=_references(figures, codes),
@@ -66,11 +70,6 @@ def coverage(connection: Connection, run_id: int) -> account.Coverage:
     )
 
 
-def as_json(report: account.Coverage) -> dict[str, Any]:
-    """The report as plain data, in the order in which it is written."""
-    return asdict(report)
-
-
 _RUN: Final = (
     "SELECT r.run_id, r.name, r.spider, r.state, r.started_ms, r.finished_ms, p.digest"
     " FROM run AS r JOIN policy AS p ON p.policy_id = r.policy_id WHERE r.run_id = :run"
@@ -87,18 +86,27 @@ _SESSIONS: Final = (
 )
 
 
-def _run(connection: Connection, run_id: int) -> account.RunAccount:
+def _run(connection: Connection, run_id: int, is_live: bool | None) -> account.RunAccount:
     row = connection.execute(text(_RUN), {"run": run_id}).first()
     if row is None:
         raise RunNotFound(f"no run with the id {run_id} in this store")
     number, name, spider, state, started_ms, finished_ms, digest = row
     return account.RunAccount(
-        number, name, spider, state, iso(started_ms), iso(finished_ms), digest
+        number,
+        name,
+        spider,
+        state,
+        iso(started_ms),
+        iso(finished_ms),
+        digest,
+        is_live if state == "running" else False,
     )
 
 
-def _stop(connection: Connection, run_id: int) -> account.Stop:
-    reason, detail = connection.execute(text(_STOP), {"run": run_id}).one()
+def _stop(connection: Connection, run: account.RunAccount) -> account.Stop:
+    reason, detail = connection.execute(text(_STOP), {"run": run.id}).one()
+    if reason is None and run.state == "running" and run.is_live is False:
+        reason = "interrupted"
     return account.Stop(reason, parsed(detail))
 
 

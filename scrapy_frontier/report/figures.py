@@ -145,7 +145,8 @@ _STANDING: Final = (
     " FROM current {where} GROUP BY run_id, origin_id, state, disposition, reason_id"
 )
 _ATTEMPTS: Final = (
-    "SELECT c.run_id, c.origin_id, attempt.session_id, coalesce(attempt.status / 100, 0) AS status_class,"
+    "SELECT c.run_id, c.origin_id, attempt.session_id,"
+    " coalesce(attempt.status / 100, 0) AS status_class,"
     " coalesce(attempt.outcome_id, 0) AS outcome, count(*), coalesce(sum(attempt.size), 0),"
     " min(attempt.dispatched_ms), max(attempt.dispatched_ms)"
     " FROM attempt JOIN current AS c ON c.identity_id = attempt.identity_id {where}"

@@ -32,7 +32,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What a URL means in a run: the request URL or the rule that rejects it, and the identities found.
+    """What a URL means in a run: the request URL or the rule that rejects it, and its identities.
 
     More than one identity: the URL was requested with several methods or bodies.
     """
@@ -43,9 +43,7 @@ class Lookup:
     identities: tuple[Found, ...]
 
 
-_BY_KEY: Final = (
-    "SELECT identity_id, method, url FROM identity WHERE run_id = :run AND key = :key"
-)
+_BY_KEY: Final = "SELECT identity_id, method, url FROM identity WHERE run_id = :run AND key = :key"
 _BY_URL: Final = (
     "SELECT identity_id, method, url FROM identity WHERE run_id = :run AND url = :url"
     " ORDER BY identity_id"
@@ -71,7 +69,7 @@ def look_up(connection: Connection, run_id: int, asked: str) -> Lookup:
 
 
 def _keys(connection: Connection, run_id: int, url: str) -> Iterator[bytes]:
-    """The fetch keys that the URL had under the parameter rules of each session, without repeats."""
+    """The fetch keys that the URL had under the parameter rules of the run's sessions."""
     compared = {comparison_url(url)}
     for policy in connection.scalars(text(_POLICIES), {"run": run_id}):
         inputs = parsed(policy)

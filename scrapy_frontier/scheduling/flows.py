@@ -1,7 +1,8 @@
-"""Flows: what takes turns. A flow is one gate with the origins, and the permit waiters, that go through it.
+"""Flows: what takes turns. A flow is one gate with the origins, and the permit waiters, that go
+through it.
 
-Nearly every flow has one origin. Where a user's `download_slot` sends several origins through one gate, they share its
-turns, and take turns among themselves in the same way as flows do.
+Nearly every flow has one origin. Where a user's `download_slot` sends several origins through one
+gate, they share its turns, and take turns among themselves in the same way as flows do.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ COMPACT_AT: Final = 64
 class Member:
     """Something that takes turns in several bands.
 
-    `ticket` is drawn anew each time it is served, in whichever band: the lowest ticket is the one not served for
-    longest. `ready` is the set of bands, as bits, in which it can be served now; `queued` those in whose rota it stands.
+    `ticket` is drawn anew each time it is served, in whichever band: the lowest ticket is the one
+    not served for longest. `ready` is the set of bands, as bits, in which it can be served now;
+    `queued` those in whose rota it stands.
     """
 
     __slots__ = ("queued", "ready", "ticket")
@@ -40,7 +42,8 @@ M = TypeVar("M", bound=Member)
 class Rota(Generic[M]):
     """Whose turn it is in one band: the ready member with the lowest ticket.
 
-    A member that was served elsewhere, or is not ready any more, is put right when it comes to the top.
+    A member that was served elsewhere, or is not ready any more, is put right when it comes to the
+    top.
     """
 
     __slots__ = ("_bit", "_compact_at", "_heap")
@@ -62,7 +65,7 @@ class Rota(Generic[M]):
         heappush(self._heap, (member.ticket, member))
 
     def first(self) -> M | None:
-        """The member whose turn it is; it stays where it is until its ticket or readiness changes."""
+        """The member whose turn it is; it stays there until its ticket or readiness changes."""
         heap, bit = self._heap, self._bit
         while heap:
             ticket, member = heap[0]
@@ -76,7 +79,9 @@ class Rota(Generic[M]):
         return None
 
     def _compact(self) -> None:
-        """Drop the entries of members that are not ready, so that they cannot pile up below the top."""
+        """Drop the entries of members that are not ready, so that they cannot pile up below the
+        top.
+        """
         bit = self._bit
         kept = [entry for entry in self._heap if entry[1].ready & bit]
         for _, member in self._heap:
@@ -113,13 +118,25 @@ class Waiter(NamedTuple):
 
 
 class Flow(Member):
-    """A gate and what is behind it. As a member it is ready in the bands of `bands` while its gate is open.
+    """A gate and what is behind it. As a member it is ready in the bands of `bands` while its gate
+    is open.
 
-    `bands` are those in which any of its origins has heads; `wake` numbers the entry that will open it by time, 0 where
-    there is none; `was_permit` tells whether the last hand-out went to a waiter.
+    `bands` are those in which any of its origins has heads; `wake` numbers the entry that will open
+    it by time, 0 where there is none; `was_permit` tells whether the last hand-out went to a
+    waiter.
     """
 
-    __slots__ = ("bands", "gate", "key", "origins", "rotas", "sole", "waiters", "wake", "was_permit")
+    __slots__ = (
+        "bands",
+        "gate",
+        "key",
+        "origins",
+        "rotas",
+        "sole",
+        "waiters",
+        "wake",
+        "was_permit",
+    )
 
     def __init__(self, key: str, gate: Gate, ticket: int) -> None:
         super().__init__(ticket)
@@ -134,7 +151,8 @@ class Flow(Member):
         self.was_permit = False
 
     def __repr__(self) -> str:
-        return f"<Flow {self.key!r} origins={self.origins} waiters={len(self.waiters or ())} {self.gate!r}>"
+        waiters = len(self.waiters or ())
+        return f"<Flow {self.key!r} origins={self.origins} waiters={waiters} {self.gate!r}>"
 
     @property
     def has_work(self) -> bool:

@@ -1,17 +1,18 @@
 """Gates: when an origin may be asked for the next thing, and why not yet.
 
-A gate knows numbers and instants only. Its owner hands it the time, the interval that was drawn, and tells it what
-happened on the wire; the gate answers whether one more request may leave now, and otherwise when.
+A gate knows numbers and instants only. Its owner hands it the time, the interval that was drawn,
+and tells it what happened on the wire; the gate answers whether one more request may leave now, and
+otherwise when.
 
 The life of one request at its gate:
 
-    reserve   it is handed out: the place is taken, and where an interval is kept nothing else is handed out
-    charge    it reaches the wire: this instant is what the interval is counted from
-    release   it has left the wire; with a limit of 1 the interval is counted from here
-    cancel    instead of the last two: it never reached the wire and costs no interval
+    reserve   it is handed out: the place is taken, and where an interval is kept nothing else is
+    handed out charge    it reaches the wire: this instant is what the interval is counted from
+    release   it has left the wire; with a limit of 1 the interval is counted from here cancel
+    instead of the last two: it never reached the wire and costs no interval
 
-So no two requests can come closer on the wire than the interval, however long a request is under way between hand-out
-and wire (design, invariant 7).
+So no two requests can come closer on the wire than the interval, however long a request is under
+way between hand-out and wire (design, invariant 7).
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ ROBOTS_BRAKES: Final = frozenset({GateState.ROBOTS_PENDING, GateState.ROBOTS_UNA
 class GateSnapshot:
     """What is worth keeping of a gate.
 
-    `next_eligible_at`: the instant before which nothing may be dispatched, also after a restart; 0 where nothing is
-    known. `opens_at`: None where an event, not a time, opens the gate.
+    `next_eligible_at`: the instant before which nothing may be dispatched, also after a restart; 0
+    where nothing is known. `opens_at`: None where an event, not a time, opens the gate.
     """
 
     state: GateState
@@ -88,10 +89,12 @@ class Gate:
         next_eligible_at: float = 0.0,
         longest_hold_s: float = 0.0,
     ) -> None:
-        """Make a gate that opens at `next_eligible_at`, an instant out of a snapshot of an earlier process.
+        """Make a gate that opens at `next_eligible_at`, an instant out of a snapshot of an earlier
+        process.
 
-        The clock may have been moved since. An instant later than now plus the longest interval plus `longest_hold_s`
-        (the longest back-off in use) cannot have been meant: it is cut to that sum. What is past is past.
+        The clock may have been moved since. An instant later than now plus the longest interval
+        plus `longest_hold_s` (the longest back-off in use) cannot have been meant: it is cut to
+        that sum. What is past is past.
         """
         self.policy = policy
         self.in_flight = 0
@@ -105,12 +108,13 @@ class Gate:
             f" {brake.label} until {until}" for brake, until in (self._brakes or {}).items()
         )
         return (
-            f"<Gate {self.in_flight}/{self.policy.limit} in flight ({self._uncharged} not on the wire)"
+            f"<Gate {self.in_flight}/{self.policy.limit} in flight, {self._uncharged} off the wire"
             f" next_at={self.next_at}{brakes}>"
         )
 
     def opens_at(self, now: float, past_robots: bool = False) -> float | None:
-        """The earliest instant for one more request, `now` where that is at once; None where only an event can tell.
+        """The earliest instant for one more request, `now` where that is at once; None where only
+        an event can tell.
 
         `past_robots` asks for robots.txt itself, which no robots brake holds.
         """
@@ -121,7 +125,7 @@ class Gate:
             opens_at = max(opens_at, self._braked_until(past_robots))
             if opens_at == inf:
                 return None
-        return opens_at if opens_at > now else now
+        return max(opens_at, now)
 
     def is_open(self, now: float, past_robots: bool = False) -> bool:
         """Whether one more request may be handed out now."""
@@ -142,7 +146,9 @@ class Gate:
         Raises `SchedulingError` where the gate is not open.
         """
         if self.opens_at(now, past_robots) != now:
-            raise SchedulingError(f"reserve: the gate is {self.state(now).label} at {now}: {self!r}")
+            raise SchedulingError(
+                f"reserve: the gate is {self.state(now).label} at {now}: {self!r}"
+            )
         self.in_flight += 1
         self._uncharged += 1
         return not self.policy.interval_s and self.in_flight < self.policy.limit
@@ -150,8 +156,8 @@ class Gate:
     def charge(self, now: float, interval_s: float) -> None:
         """A reserved request reaches the wire; `interval_s` is the interval that is kept after it.
 
-        The instant counts from here also where the limit is 1, until `release` corrects it: a process that dies in
-        between has kept at least this.
+        The instant counts from here also where the limit is 1, until `release` corrects it: a
+        process that dies in between has kept at least this.
         """
         if not self._uncharged:
             raise SchedulingError(f"charge: nothing is reserved: {self!r}")
@@ -176,7 +182,8 @@ class Gate:
         self.in_flight -= 1
 
     def hold(self, until: float, state: GateState) -> None:
-        """Keep the gate shut until an instant. A hold is never shortened by a later one: `reopen` ends it early.
+        """Keep the gate shut until an instant. A hold is never shortened by a later one: `reopen`
+        ends it early.
 
         `state` is one of `BRAKES`. Holds for different reasons stand side by side.
         """
@@ -191,25 +198,29 @@ class Gate:
         self.hold(inf, state)
 
     def reopen(self, state: GateState | None = None) -> None:
-        """End the hold or close of one reason, or all of them. Limit and interval are kept as before."""
+        """End the hold or close of one reason, or all of them. Limit and interval are kept as
+        before.
+        """
         if self._brakes is not None and state is not None:
             self._brakes.pop(state, None)
         if state is None or not self._brakes:
             self._brakes = None
 
     def is_idle(self, now: float) -> bool:
-        """Whether forgetting this gate would lose nothing: no request, interval or brake is running."""
+        """Whether forgetting this gate would lose nothing: no request, interval or brake is
+        running.
+        """
         return not self.in_flight and self.next_at <= now and self._braked_until(False) <= now
 
     def snapshot(self, now: float) -> GateSnapshot:
-        """What to keep of the gate. A request between hand-out and wire counts as one that reaches the wire now."""
+        """What to keep of the gate. A request between hand-out and wire counts as one that reaches
+        the wire now.
+        """
         next_eligible_at = self.next_at
         if self._uncharged:
             next_eligible_at = max(next_eligible_at, now + self.policy.longest_interval_s)
         holds = [until for until in (self._brakes or {}).values() if until != inf]
-        return GateSnapshot(
-            self.state(now), max([next_eligible_at, *holds]), self.opens_at(now)
-        )
+        return GateSnapshot(self.state(now), max([next_eligible_at, *holds]), self.opens_at(now))
 
     def _braked_until(self, past_robots: bool) -> float:
         return max(

@@ -1,4 +1,6 @@
-"""The hot set: which origins and gates are in memory, which have to make room, and what they leave behind."""
+"""The hot set: which origins and gates are in memory, which have to make room, and what they leave
+behind.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ LOOKS: Final = 8
 
 
 class Rotated(NamedTuple):
-    """An origin that had to leave memory although it has work, and what to keep of its gate."""
+    """An origin that had to leave memory to make room for others, and what to keep of its gate."""
 
     origin_id: int
     gate_key: str
@@ -42,9 +44,10 @@ class Pending:
 class HotSet:
     """Origins and their flows by key.
 
-    An origin without work is kept for a while, since it often gets some more; it is dropped when room is wanted or more
-    than `idle_origins` are kept, and only where its gate has nothing to remember. A flow without an origin (made for a
-    permit, or left by its origins) is kept until its gate has nothing to remember.
+    An origin without work is kept for a while, since it often gets some more; it is dropped when
+    room is wanted or more than `idle_origins` are kept, and only where its gate has nothing to
+    remember. A flow without an origin (made for a permit, or left by its origins) is kept until its
+    gate has nothing to remember.
     """
 
     def __init__(
@@ -87,11 +90,11 @@ class HotSet:
         """The flow of this key; its gate is made where it is not in memory."""
         flow = self.flows.get(key)
         if flow is None:
+            self._drop_orphans(now)
             gate = Gate(
                 policy, now, next_eligible_at=next_eligible_at, longest_hold_s=self._longest_hold_s
             )
             flow = self.flows[key] = self._orphans[key] = Flow(key, gate, self._next_ticket())
-            self._drop_orphans(now)
         return flow
 
     def put(self, origin_id: int, flow: Flow) -> Origin:
@@ -119,7 +122,9 @@ class HotSet:
         self._drop_orphans(now)
 
     def make_room(self, wanted: int, now: float) -> int:
-        """Drop idle origins until there is room for `wanted` more, as far as a few looks reach; the room there is."""
+        """Drop idle origins until there is room for `wanted` more, as far as a few looks reach; the
+        room there is.
+        """
         for _ in range(min(LOOKS, len(self._idle))):
             if self.room >= wanted:
                 break
@@ -127,7 +132,9 @@ class HotSet:
         return max(0, self.room)
 
     def stuck(self, now: float) -> Origin | None:
-        """An origin that could leave to make room: nothing in flight, and its gate stays shut for a good while."""
+        """An origin that could leave to make room: nothing in flight, and its gate stays shut for a
+        good while.
+        """
         for _ in range(min(LOOKS, len(self.origins))):
             origin = next(iter(self.origins.values()))
             self.origins.move_to_end(origin.origin_id)
@@ -139,7 +146,9 @@ class HotSet:
         return None
 
     def rotate(self, origin: Origin) -> None:
-        """Take an origin out of memory, its lanes being dropped already; it is reported when nothing is in flight."""
+        """Take an origin out of memory, its lanes being dropped already; it is reported when
+        nothing is in flight.
+        """
         self._remove(origin)
         self._leaving[origin.origin_id] = origin.flow
 

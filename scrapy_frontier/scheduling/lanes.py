@@ -1,16 +1,16 @@
 """Lanes: the part of one origin's queue, inside one band, that is in memory.
 
-A lane holds the best heads of its band, in the order (rank, identity_id); the store has them all. What ties the two
-together is the *horizon*: every scheduled identity of this origin and band whose key is below it has been in the lane,
-all others are in the store only. So
+A lane holds the best heads of its band, in the order (rank, identity_id); the store has them all.
+What ties the two together is the *horizon*: every scheduled identity of this origin and band whose
+key is below it has been in the lane, all others are in the store only. So
 
 - a new head at or beyond the horizon stays in the store, since something there may be better;
-- a refill asks for keys from the horizon on: what was handed out lay below it and cannot come back, however late the
-  answer is;
+- a refill asks for keys from the horizon on: what was handed out lay below it and cannot come back,
+  however late the answer is;
 - an answer is cut at the smallest key that was left to the store while the question was under way.
 
-No horizon means that the store holds nothing more. The payload of a head lives as long as the head is in memory: a head
-that is left to the store comes back with whatever the refill brings.
+No horizon means that the store holds nothing more. The payload of a head lives as long as the head
+is in memory: a head that is left to the store comes back with whatever the refill brings.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ class Head(NamedTuple):
 
 
 class Refill(NamedTuple):
-    """Heads that are wanted from the store: scheduled identities of `origin_id`, in the order (rank, identity_id),
-    the first `limit` with (rank, identity_id) >= `first` and rank <= `rank_max`.
+    """Heads that are wanted from the store: scheduled identities of `origin_id`, in the order
+    (rank, identity_id), the first `limit` with (rank, identity_id) >= `first` and rank <=
+    `rank_max`.
     """
 
     origin_id: int
@@ -70,7 +71,8 @@ class Lane:
         return self.horizon is not None
 
     def add(self, head: Head, capacity: int) -> Head | None:
-        """Take in a head that has just been scheduled; the one that is left to the store for it, if any.
+        """Take in a head that has just been scheduled; the one that is left to the store for it, if
+        any.
 
         That is the worst head of a full lane, or `head` itself.
         """
@@ -136,8 +138,8 @@ class Lane:
     ) -> list[Head]:
         """Take in the answer to `refill`; the heads that were added, at most `room`.
 
-        `known` are the identities in memory. Heads that were discarded meanwhile, or lie below what was asked for, are
-        passed over.
+        `known` are the identities in memory. Heads that were discarded meanwhile, or lie below what
+        was asked for, are passed over.
         """
         rows = sorted(heads, key=lambda head: head[:2])
         if rows:

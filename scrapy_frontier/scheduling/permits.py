@@ -1,8 +1,9 @@
-"""Permits: places at a gate for requests that do not come from a queue (robots.txt, media, `download_async`).
+"""Permits: places at a gate for requests that do not come from a queue (robots.txt, media,
+`download_async`).
 
-Waiters at a gate go before its URLs, one for one: when a place becomes free and the last one went to a URL, a waiter
-gets it; when the last one went to a waiter, it is left for the next URL, as long as there is one. Robots.txt goes first
-of all: nothing else of its origin may move without it.
+Waiters at a gate go before its URLs, one for one: when a place becomes free and the last one went
+to a URL, a waiter gets it; when the last one went to a waiter, it is left for the next URL, as long
+as there is one. Robots.txt goes first of all: nothing else of its origin may move without it.
 """
 
 from __future__ import annotations
@@ -76,8 +77,12 @@ class Permits:
         self._granted.clear()
         return tokens
 
+    def collect_one(self, token: Hashable) -> bool:
+        """Whether this token has just been granted; it counts as collected then."""
+        return self._granted.pop(token, None) is not None
+
     def forget(self, token: Hashable, now: float) -> Flow | None:
-        """Drop a waiter, or give back its grant where that was not collected; the flow concerned."""
+        """Drop a waiter, or give back its uncollected grant; the flow concerned."""
         flow = self._waiting.pop(token, None)
         if flow is not None and flow.waiters is not None:
             rest = deque(waiter for waiter in flow.waiters if waiter.token != token)

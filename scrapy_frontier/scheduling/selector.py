@@ -1,16 +1,19 @@
 """The selector: which flow is served next, and in which priority band.
 
-*Between bands*: stride scheduling. Each band has a virtual time that advances by 1/share whenever it is served; the band
-with the least virtual time goes next, the more urgent one of two equals. A band that had nothing ready does not save its
-turns up: it joins at the current virtual time, which is never above that of a band that was ready. So one urgent
-request among many others goes out next, and while several bands have work each gets its share: none starves.
+*Between bands*: stride scheduling. Each band has a virtual time that advances by 1/share whenever
+it is served; the band with the least virtual time goes next, the more urgent one of two equals. A
+band that had nothing ready does not save its turns up: it joins at the current virtual time, which
+is never above that of a band that was ready. So one urgent request among many others goes out next,
+and while several bands have work each gets its share: none starves.
 
-*Between flows in a band*: the one that was not served for longest, in whichever band it was served. An origin with
-heads in three bands therefore has no more turns than one with heads in a single band. A newcomer stands behind all who
-are there. One that comes back after its interval keeps its place: those served since stand behind it.
+*Between flows in a band*: the one that was not served for longest, in whichever band it was
+served. An origin with heads in three bands therefore has no more turns than one with heads in a
+single band. A newcomer stands behind all who are there. One that comes back after its interval
+keeps its place: those served since stand behind it.
 
-*Time*: flows that only a time opens lie in one heap; a flow that is opened, shut or given another time meanwhile leaves
-its entry behind, out of date. All costs are logarithmic in the number of flows.
+*Time*: flows that only a time opens lie in one heap; a flow that is opened, shut or given another
+time meanwhile leaves its entry behind, out of date. All costs are logarithmic in the number of
+flows.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Final
 
 from scrapy_frontier.errors import ConfigError
@@ -34,8 +38,9 @@ GREATEST_RANK: Final = 2**63 - 1
 class BandTable:
     """The priority bands: contiguous ranges of rank, the most urgent one is band 0.
 
-    `priorities` are the least Scrapy priorities of each band but the last, which takes the rest; `shares` the relative
-    share of the hand-outs that each band gets while all have work. A wrong table raises `ConfigError`.
+    `priorities` are the least Scrapy priorities of each band but the last, which takes the rest;
+    `shares` the relative share of the hand-outs that each band gets while all have work. A wrong
+    table raises `ConfigError`.
     """
 
     def __init__(
@@ -43,14 +48,16 @@ class BandTable:
         priorities: Sequence[int] = DEFAULT_PRIORITIES,
         shares: Sequence[float] = DEFAULT_SHARES,
     ) -> None:
-        if any(upper <= lower for upper, lower in zip(priorities, priorities[1:], strict=False)):
+        if any(upper <= lower for upper, lower in pairwise(priorities)):
             raise ConfigError(f"priorities {tuple(priorities)}: must fall from band to band")
         if len(shares) != len(priorities) + 1:
             raise ConfigError(
                 f"shares {tuple(shares)}: {len(priorities) + 1} bands need as many shares"
             )
         if not all(math.isfinite(share) and share > 0 for share in shares):
-            raise ConfigError(f"shares {tuple(shares)}: each must be above 0, or a band would starve")
+            raise ConfigError(
+                f"shares {tuple(shares)}: each must be above 0, or a band would starve"
+            )
         self.shares = tuple(shares)
         self._last_ranks = [-priority for priority in priorities]
 
@@ -72,7 +79,7 @@ class BandTable:
 
 
 class Selector:
-    """Serves flows. Its owner tells it which are open, which are shut, and which a time will open."""
+    """Serves flows. Its owner tells it which are open, which are shut, and until when."""
 
     def __init__(self, table: BandTable) -> None:
         self._rotas: list[Rota[Flow]] = [Rota(band) for band in range(len(table))]

@@ -1,8 +1,9 @@
 """The window: all lanes together, and the bound on the heads they hold.
 
-How many heads a lane may hold follows from the number of lanes: `size` divided by it (counted up to the next power of
-two, so that the lanes are trimmed only when their number has doubled), and never more than `lane_heads`. So one giant
-origin cannot push the others out, and the sum stays below `size` whatever is added.
+How many heads a lane may hold follows from the number of lanes: `size` divided by it (counted up
+to the next power of two, so that the lanes are trimmed only when their number has doubled), and
+never more than `lane_heads`. So one giant origin cannot push the others out, and the sum stays
+below `size` whatever is added.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class Window:
         return self._lanes
 
     def add(self, origin: Origin, head: Head) -> None:
-        """Take in a head of a hot origin, or leave it to the store; one that is here already changes nothing."""
+        """Take in a head of a hot origin, or leave it to the store; one that is here already
+        changes nothing.
+        """
         where = self._where
         identity_id = head.identity_id
         if identity_id in where:
@@ -119,9 +122,11 @@ class Window:
         left: Key | None,
         discarded: Iterable[int],
     ) -> None:
-        """Make the lane of an origin that has just become hot, from the first heads the store has in that band.
+        """Make the lane of an origin that has just become hot, from the first heads the store has
+        in that band.
 
-        `left` is the least key, `discarded` are the ids, that came or went while the store was asked.
+        `left` is the least key, `discarded` are the ids, that came or went while the store was
+        asked.
         """
         least, greatest = self._table.ranks(band)
         lane = self._open(origin, band)
@@ -134,7 +139,9 @@ class Window:
         self.refilled(refill, heads, more_in_store)
 
     def refills(self) -> list[Refill]:
-        """The questions for the store that are due now. Each is asked once, until `refilled` answers it."""
+        """The questions for the store that are due now. Each is asked once, until `refilled`
+        answers it.
+        """
         if not self._wanting:
             return []
         room = self.size - len(self._where)

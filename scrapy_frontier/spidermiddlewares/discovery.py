@@ -84,7 +84,9 @@ class DiscoveryMiddleware:
         """The callback or errback of the page in this context raised."""
         page = current_page()
         if page is not None:
-            page.callback_error = f"{failure.type.__name__}: {failure.getErrorMessage()}"[:500]
+            page.callback_error = f"{type(failure.value).__name__}: {failure.getErrorMessage()}"[
+                :500
+            ]
 
     def _watch_sitemaps(self, spider: SitemapSpider) -> None:
         entries_of = spider.sitemap_filter
@@ -113,4 +115,3 @@ class DiscoveryMiddleware:
             self.frontier.reject(target)
             return
         yield {**entry, "loc": target.url, **({"alternate": alternates} if alternates else {})}
-

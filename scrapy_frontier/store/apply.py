@@ -129,7 +129,10 @@ class Applier:
     def _refuse(self, error: IllegalTransition, identity_id: int) -> None:
         self.refused += 1
         logger.error(
-            "Refused a move of identity %d: %s", identity_id, error, extra={"action": "transition_refused"}
+            "Refused a move of identity %d: %s",
+            identity_id,
+            error,
+            extra={"action": "transition_refused"},
         )
 
     # References
@@ -142,21 +145,22 @@ class Applier:
             standing = self._discover(batch, message)
             identity_id = standing.identity_id
             count.fresh.append(identity_id)
+            is_taken = standing.state != State.SUPPRESSED
         else:
             standing = batch.standings[identity_id]
+            is_taken = False
             lost = standing.state == State.DEFERRED and batch.has_reason(standing, UNSERIALISABLE)
             if lost or not self._is_replayed(batch, message.seed, identity_id):
                 count.others.append(identity_id)
                 count.excluded += standing.state == State.SUPPRESSED
-                self._again(batch, message, standing, is_lost=lost)
+                is_taken = self._again(batch, message, standing, is_lost=lost)
         if message.seed:
             batch.seeds[identity_id] = max(batch.seeds.get(identity_id, 0), message.seed)
         if message.waiver:
             batch.tally("waiver", message.waiver, example=message.url)
         if message.on_commit is not None:
-            known = Known(
-                identity_id, standing.origin_id, is_new, standing.state == State.SUPPRESSED
-            )
+            is_suppressed = standing.state == State.SUPPRESSED
+            known = Known(identity_id, standing.origin_id, is_new, is_suppressed, is_taken)
             batch.committed.answers.append((message.on_commit, known))
 
     def _discover(self, batch: Batch, message: Reference) -> Standing:
@@ -208,21 +212,26 @@ class Applier:
 
     def _again(
         self, batch: Batch, message: Reference, standing: Standing, *, is_lost: bool
-    ) -> None:
-        """A further reference to a known identity: most are duplicates and change nothing."""
+    ) -> bool:
+        """A further reference to a known identity: most are duplicates and change nothing. Whether it is fetched."""
         if is_lost:
             self._take_visit(batch, message, standing, Event.RELEASE)
         elif not message.is_visit or message.verdict.event is not Event.ENQUEUE:
-            return
+            return False
         elif standing.state == State.SUPPRESSED:
             self._readmit(batch, message, standing)
         elif standing.state == State.TERMINAL:
             self._take_visit(batch, message, standing, Event.REVISIT)
         else:
-            self._add_visit(batch, message.record, message.rank, message.due_ms, standing, is_waiting=True)
+            self._add_visit(
+                batch, message.record, message.rank, message.due_ms, standing, is_waiting=True
+            )
             self._waiting_changes[standing.identity_id] = True
+        return True
 
-    def _take_visit(self, batch: Batch, message: Reference, standing: Standing, event: Event) -> None:
+    def _take_visit(
+        self, batch: Batch, message: Reference, standing: Standing, event: Event
+    ) -> None:
         standing.visit_id = self._add_visit(batch, message.record, message.rank, 0, standing)
         standing.rank = message.rank
         batch.append(standing, event, message.at_ms, message.verdict.reason)
@@ -300,7 +309,9 @@ class Applier:
             batch.tally("late", message.event.label, example=repr(message.lease))
         else:
             try:
-                batch.append(standing, message.event, message.at_ms, message.reason, message.disposition)
+                batch.append(
+                    standing, message.event, message.at_ms, message.reason, message.disposition
+                )
                 applied = True
             except IllegalTransition as error:
                 self._refuse(error, standing.identity_id)
@@ -312,7 +323,9 @@ class Applier:
 
     def _serve_waiting(self, batch: Batch, standing: Standing, at_ms: int) -> None:
         """A terminal identity with a visit in waiting is scheduled again."""
-        waiting = self._waiting_changes.get(standing.identity_id, standing.identity_id in self._waiting)
+        waiting = self._waiting_changes.get(
+            standing.identity_id, standing.identity_id in self._waiting
+        )
         if standing.state != State.TERMINAL or not waiting:
             return
         found, left = batch.take_waiting_visit(standing.identity_id)
@@ -339,7 +352,9 @@ class Applier:
                 self._refuse(error, standing.identity_id)
             else:
                 _finish(batch, message.lease, message.finding, message.at_ms)
-                standing.visit_id = self._add_visit(batch, message.record, message.rank, 0, standing)
+                standing.visit_id = self._add_visit(
+                    batch, message.record, message.rank, 0, standing
+                )
                 standing.rank = message.rank
                 if message.due_ms > message.at_ms:
                     batch.wait_until(standing, message.due_ms)
@@ -371,7 +386,9 @@ class Applier:
             if standing is None:
                 continue
             try:
-                batch.append(standing, message.event, message.at_ms, message.reason, message.disposition)
+                batch.append(
+                    standing, message.event, message.at_ms, message.reason, message.disposition
+                )
             except IllegalTransition as error:
                 self._refuse(error, identity_id)
                 continue
@@ -433,7 +450,9 @@ def _emission(batch: Batch, message: Emission) -> None:
     count.others.extend(_identity(batch, target) for target in message.targets)
     count.excluded += message.excluded
     count.rejected += len(message.rejected)
-    count.observations.extend((_identity(batch, target), text) for target, text in message.observations)
+    count.observations.extend(
+        (_identity(batch, target), text) for target, text in message.observations
+    )
     for rejected in message.rejected:
         batch.rejections.append(_rejection(batch, message, rejected))
 
@@ -467,4 +486,3 @@ def _finish(batch: Batch, lease: Lease, finding: Finding | None, at_ms: int) -> 
             batch.reason_id(finding.outcome),
         )
     )
-

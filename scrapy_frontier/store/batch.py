@@ -64,7 +64,16 @@ class EmissionCount:
 class Counters:
     """The next free ids of a store. Reloaded when another process has written to it."""
 
-    TABLES = ("transition", "identity", "attempt", "visit", "emission", "rejection", "reason", "origin")
+    TABLES = (
+        "transition",
+        "identity",
+        "attempt",
+        "visit",
+        "emission",
+        "rejection",
+        "reason",
+        "origin",
+    )
     __slots__ = TABLES
 
     transition: int
@@ -100,7 +109,12 @@ class Batch:
     """Collects the rows of one transaction. `flush` writes them; committing is the caller's."""
 
     def __init__(
-        self, cursor: rows.Cursor, counters: Counters, run_id: int, context_id: int, reasons: dict[str, int]
+        self,
+        cursor: rows.Cursor,
+        counters: Counters,
+        run_id: int,
+        context_id: int,
+        reasons: dict[str, int],
     ) -> None:
         self.cursor = cursor
         self.counters = counters
@@ -208,7 +222,9 @@ class Batch:
         stored = self.cursor.fetchall()
         fresh = [row for row in self.visits if row[1] == identity_id and row[5]]
         if stored:
-            self.cursor.execute("UPDATE visit SET is_waiting = 0 WHERE visit_id = ?", (stored[0][0],))
+            self.cursor.execute(
+                "UPDATE visit SET is_waiting = 0 WHERE visit_id = ?", (stored[0][0],)
+            )
             number, rank, due_ms = stored[0]
             return (number, rank, due_ms), len(stored) + len(fresh) > 1
         if not fresh:
@@ -232,7 +248,9 @@ class Batch:
     def flush(self) -> None:
         """Write all rows, referred to before referring."""
         cursor = self.cursor
-        rows.insert(cursor, schema.reason, [(number, code) for code, number in self.new_reasons.items()])
+        rows.insert(
+            cursor, schema.reason, [(number, code) for code, number in self.new_reasons.items()]
+        )
         rows.insert(cursor, schema.origin, self.origins)
         rows.insert(cursor, schema.identity, self.identities)
         rows.insert(cursor, schema.visit, self.visits)
@@ -247,7 +265,10 @@ class Batch:
         rows.insert(
             cursor,
             schema.tally,
-            [(self.run_id, kind, name, n, example) for (kind, name), (n, example) in self.tallies.items()],
+            [
+                (self.run_id, kind, name, n, example)
+                for (kind, name), (n, example) in self.tallies.items()
+            ],
             rows.TALLY_UPSERT,
         )
         self.committed.rows = len(self._transitions)
@@ -291,10 +312,12 @@ class Batch:
             for number, payload in self.heads_wanted.items()
             if self.standings[number].state == State.SCHEDULED
         }
-        carried = {number: payload for number, payload in wanted.items() if isinstance(payload, Head)}
+        carried = {
+            number: payload for number, payload in wanted.items() if isinstance(payload, Head)
+        }
         self.committed.scheduled.extend(carried.values())
         self.committed.scheduled.extend(
-            Head(*row, payload=wanted[row[0]])
+            Head._make((*row, wanted[row[0]]))
             for row in rows.heads(self.cursor, wanted.keys() - carried.keys())
         )
 

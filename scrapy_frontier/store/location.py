@@ -105,7 +105,7 @@ def locate(url: str) -> Location:
     shown = re.sub(r"(://[^/@]*?:)[^/@]*@", r"\1***@", url)
     try:
         parsed = make_url(url)
-    except ArgumentError as exc:
+    except (ArgumentError, ValueError) as exc:
         raise StoreError(f"{shown!r} is not the URL of a store; write {_EXAMPLE}") from exc
     _check_dialect(parsed.drivername, shown)
     if parsed.query or parsed.host or parsed.username or parsed.port:

@@ -30,7 +30,10 @@ PATIENCE_S: Final = 0.5
 
 
 class ProcessLock:
-    """A lock that one holder in one process has at a time; with `path` None it is always free."""
+    """A lock that one object, in one process, holds at a time; always free where `path` is None.
+
+    Keep the object: the lock is given back when it is collected.
+    """
 
     def __init__(self, path: Path | None, refusal: Callable[[str], str]) -> None:
         """`refusal` words the error, given who holds the lock."""
@@ -88,7 +91,7 @@ class ProcessLock:
 
 
 class RunLock(ProcessLock):
-    """One process works on a run. Readers of the store never take it; in memory it is always free."""
+    """One process works on a run. Readers never take it; in memory it is always free."""
 
     def __init__(self, store: Store, run_id: int) -> None:
         super().__init__(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_frontier.states import Disposition, Event
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from scrapy_frontier.store.rows import Cursor
 
 
 class Lease:
@@ -59,12 +59,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The answer to a `Reference`."""
+    """The answer to a `Reference`. `is_taken`: its request will be fetched, now or when its turn comes."""
 
     identity_id: int
     origin_id: int
     is_new: bool
     is_suppressed: bool
+    is_taken: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +214,11 @@ class Tally:
 class Read:
     """A question answered from the store as it is after all messages before this one."""
 
-    query: Callable[[Connection], Any]
+    query: Callable[[Cursor], Any]
     on_commit: Callable[[Any], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """A scheduled identity as the loop needs it. `payload` is the live request where one travelled with the message."""
 
     identity_id: int

@@ -8,7 +8,7 @@ once. What differs on another database belongs here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final, Protocol
 
 from sqlalchemy import Connection, Table
@@ -17,19 +17,23 @@ from scrapy_frontier.store import schema
 
 LADDER: Final = (64, 16, 4, 1)
 
+RANKS: Final = 2**31
+"""Ranks lie between minus this and this."""
+
 Row = tuple[Any, ...]
 
 
 class Cursor(Protocol):
     """The part of PEP 249 used here."""
 
-    rowcount: int
+    @property
+    def rowcount(self) -> int: ...
 
-    def execute(self, statement: str, parameters: Sequence[Any] = ...) -> Any: ...
+    def execute(self, statement: str, parameters: Any = ..., /) -> Any: ...
 
-    def fetchall(self) -> list[Row]: ...
+    def fetchall(self) -> Sequence[Any]: ...
 
-    def fetchone(self) -> Row | None: ...
+    def fetchone(self) -> Any: ...
 
 
 def cursor_of(connection: Connection) -> Cursor:
@@ -46,7 +50,7 @@ def steps(count: int) -> Iterator[tuple[int, int]]:
             start += size
 
 
-@lru_cache(maxsize=None)
+@cache
 def _insert(table: str, size: int, suffix: str) -> str:
     columns = [column.name for column in schema.metadata.tables[table].columns]
     row = f"({', '.join('?' * len(columns))})"
@@ -92,7 +96,7 @@ _ORIGIN_TIMING: Final = (
 )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _update(template: str, width: int, size: int) -> str:
     row = f"({', '.join('?' * width)})"
     return template.format(rows=", ".join([row] * size))
@@ -116,7 +120,7 @@ def move_origin_clocks(cursor: Cursor, rows: Sequence[Row]) -> None:
     _update_many(cursor, _ORIGIN_TIMING, rows)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _select_in(head: str, size: int, tail: str) -> str:
     return f"{head} ({', '.join('?' * size)}){tail}"
 
@@ -125,9 +129,7 @@ def _select(
     cursor: Cursor, head: str, values: Sequence[Any], *, before: Row = (), tail: str = ""
 ) -> Iterator[Row]:
     for start, size in steps(len(values)):
-        cursor.execute(
-            _select_in(head, size, tail), (*before, *values[start : start + size])
-        )
+        cursor.execute(_select_in(head, size, tail), (*before, *values[start : start + size]))
         yield from cursor.fetchall()
 
 
@@ -146,7 +148,9 @@ def identities_by_key(
 ) -> Iterator[tuple[bytes, int]]:
     """(key, identity id) of the keys that this run holds."""
     head = "SELECT key, identity_id FROM identity WHERE run_id = ? AND key IN"
-    return ((bytes(key), number) for key, number in _select(cursor, head, list(keys), before=(run_id,)))
+    return (
+        (bytes(key), number) for key, number in _select(cursor, head, list(keys), before=(run_id,))
+    )
 
 
 def origins_by_name(cursor: Cursor, run_id: int, names: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -180,7 +184,7 @@ def lane_heads(
     cursor.execute(
         f"{head} c.rank = ? AND c.identity_id >= ?{order}", (origin_id, rank, identity_id, limit)
     )
-    found = cursor.fetchall()
+    found = list(cursor.fetchall())
     if len(found) < limit and rank < rank_max:
         cursor.execute(
             f"{head} c.rank > ? AND c.rank <= ?{order}",
@@ -190,14 +194,14 @@ def lane_heads(
     return found
 
 
-def due_times(cursor: Cursor, run_id: int, after_ms: int, limit: int) -> list[Row]:
-    """(due_ms, identity id) of the soonest waiting times from `after_ms` on."""
+def due_times(cursor: Cursor, run_id: int, first: tuple[int, int], limit: int) -> list[Row]:
+    """(due_ms, identity id) of the soonest waiting times from `first` on, in that order."""
     cursor.execute(
         "SELECT due_ms, identity_id FROM current WHERE due_ms > 0 AND run_id = ? AND due_ms >= ?"
-        " ORDER BY due_ms, identity_id LIMIT ?",
-        (run_id, after_ms, limit),
+        " AND (due_ms, identity_id) >= (?, ?) ORDER BY due_ms, identity_id LIMIT ?",
+        (run_id, first[0], *first, limit),
     )
-    return cursor.fetchall()
+    return list(cursor.fetchall())
 
 
 def waiting_counts(cursor: Cursor, run_id: int) -> tuple[int, int]:
@@ -219,4 +223,4 @@ def scheduled_origins(cursor: Cursor, run_id: int, after: int, limit: int) -> li
         " ORDER BY o.origin_id LIMIT ?",
         (run_id, after, limit),
     )
-    return cursor.fetchall()
+    return list(cursor.fetchall())

@@ -7,7 +7,7 @@ delete its rows; `current`, the projection, can be rebuilt from it at any time.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     DDL,
@@ -26,7 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-from scrapy_frontier.states import DISPOSITIONS, TRANSITIONS, Disposition, Event, State
+from scrapy_frontier.states import TRANSITIONS, Disposition, Event, State
 
 SCHEMA_VERSION: Final = "0001"
 """The newest migration this package knows; `meta.schema` of a store names the one it has."""
@@ -38,7 +38,7 @@ Big = BigInteger().with_variant(Integer, "sqlite")
 metadata = MetaData()
 
 
-def _table(name: str, *parts: Column[object] | CheckConstraint | UniqueConstraint | Index) -> Table:
+def _table(name: str, *parts: Column[Any] | CheckConstraint | UniqueConstraint | Index) -> Table:
     return Table(name, metadata, *parts, sqlite_strict=True)
 
 
@@ -149,7 +149,12 @@ visit = _table(
     Column("rank", Big, nullable=False),
     Column("due_ms", Big, nullable=False),
     Column("is_waiting", Integer, nullable=False),
-    Index("ix_visit_waiting", "identity_id", sqlite_where=text("is_waiting = 1"), postgresql_where=text("is_waiting = 1")),
+    Index(
+        "ix_visit_waiting",
+        "identity_id",
+        sqlite_where=text("is_waiting = 1"),
+        postgresql_where=text("is_waiting = 1"),
+    ),
 )
 """A further request for an identity that has one already: `dont_filter=True`, a retry, an operator's requeue."""
 
@@ -291,4 +296,8 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
 """
 
 for _verb in ("UPDATE", "DELETE"):
-    event.listen(transition, "after_create", DDL(_FORBID.format(verb=_verb)).execute_if(dialect="sqlite"))
+    event.listen(
+        transition,
+        "after_create",
+        DDL(_FORBID.format(verb=_verb)).execute_if(dialect="sqlite"),  # type: ignore[no-untyped-call]
+    )

@@ -2,8 +2,8 @@
 them.
 
 A store has one writing connection, which makes all commits and all checkpoints; every other
-connection is opened `mode=ro` and cannot checkpoint. That keeps even a library with the WAL-reset
-fault safe inside one process.
+connection is opened `mode=ro`, cannot write and so never has a reason to checkpoint. That keeps
+even a library with the WAL-reset fault safe inside one process.
 """
 
 from __future__ import annotations
@@ -138,9 +138,7 @@ def writing_engine(uri: str, synchronous: str) -> Engine:
 
 
 def reading_engine(uri: str) -> Engine:
-    """An engine for short snapshots; with `mode=ro` in its URI its connections can neither write
-    nor checkpoint.
-    """
+    """An engine for short snapshots; its connections cannot write, whatever the URI says."""
     return _engine(uri, QueuePool, _READER_PRAGMAS, "BEGIN")
 
 

@@ -181,7 +181,9 @@ class Writer:
         if isinstance(error, StoreError):
             self.error = error
         else:
-            self.error = StoreError(f"the writer of {self._store.url} failed: {error!r}; nothing is written after this")
+            self.error = StoreError(
+                f"the writer of {self._store.url} failed: {error!r}; nothing is written after this"
+            )
             self.error.__cause__ = error
         logger.critical("%s", self.error, exc_info=error, extra={"action": "writer_failed"})
         self._queue.clear()

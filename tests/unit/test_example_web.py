@@ -110,7 +110,7 @@ def test_every_site_has_the_size_it_is_meant_to_have(
     days, months, fronts = 366, 12, 1
     assert sizes == {
         "docs": pytest.approx(150, abs=10),
-        "shop": pytest.approx(1500, abs=150),
+        "shop": pytest.approx(1600, abs=50),
         "news": days + months + len(sites.news.TOPICS) + 3,
         "giant": sites.giant.PARCELS + fronts,
         "private": 7,

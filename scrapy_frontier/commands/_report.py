@@ -1,0 +1,35 @@
+"""`frontier report`: the coverage report of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_frontier.commands.invocation import Subcommand
+from scrapy_frontier.errors import ConfigError
+from scrapy_frontier.report import coverage, render_long
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy_frontier.commands.invocation import Invocation
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "which", nargs="?", metavar="RUN", help="id or name of the run (default: the latest)"
+    )
+
+
+def _run(invocation: Invocation) -> int:
+    which, run = invocation.options.which, invocation.options.run
+    if which is not None and run is not None and which != run:
+        raise ConfigError(f"two runs were named, {which!r} and {run!r}: name one")
+    with invocation.view(which) as view:
+        account = coverage(view.connection, view.run_id, is_live=view.is_live)
+    invocation.answer(render_long(account), account.to_json())
+    return 0
+
+
+COMMAND = Subcommand(
+    "report", "Report what a run covered, what not and why", _add_arguments, _run
+)

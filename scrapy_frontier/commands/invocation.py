@@ -1,0 +1,105 @@
+"""What every subcommand is given: its options, the settings, the store, and where to write."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from scrapy_frontier.commands.liveness import is_live
+from scrapy_frontier.report.runs import find_run, namesakes
+from scrapy_frontier.settings import store_url
+from scrapy_frontier.store.opening import open_store
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+
+    from scrapy.settings import BaseSettings
+    from sqlalchemy import Connection
+
+    from scrapy_frontier.store.opening import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """One subcommand: `run` returns the exit status."""
+
+    name: str
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[Invocation], int]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One run in one snapshot of a store."""
+
+    connection: Connection
+    run_id: int
+    is_live: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One call of a subcommand."""
+
+    options: argparse.Namespace
+    settings: BaseSettings
+
+    @property
+    def store_url(self) -> str:
+        """The store of `--store`, else the one that a crawl with these settings writes to."""
+        return self.options.store or store_url(self.settings)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the answer is wanted as JSON."""
+        return bool(self.options.format == "json")
+
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        """The store, for reading. Raises `StoreError` where it cannot be."""
+        with open_store(self.store_url, read_only=True) as store:
+            yield store
+
+    @contextmanager
+    def view(self, wanted: str | None = None) -> Iterator[View]:
+        """The run that `wanted`, else `--run`, names, else the latest, in one snapshot."""
+        wanted = wanted if wanted is not None else self.options.run
+        with self.store() as store:
+            with store.reader() as connection:
+                run_id = find_run(connection, wanted)
+                others = namesakes(connection, run_id, wanted) if wanted is not None else ()
+            if others:
+                listed = ", ".join(map(str, others))
+                self.note(f"{wanted!r} names several runs; this is {run_id}, others are {listed}")
+            # Before the snapshot: a run that closes meanwhile must not look interrupted in it.
+            live = is_live(store, run_id)
+            with store.reader() as connection:
+                yield View(connection, run_id, live)
+
+    def answer(self, text: str, data: Any) -> None:
+        """Write the answer to standard output, in the wanted form."""
+        if self.is_json:
+            text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+        write(sys.stdout, text)
+
+    def note(self, text: str) -> None:
+        """Write a line to standard error."""
+        write(sys.stderr, f"{text}\n")
+
+
+def write(stream: IO[str], text: str) -> None:
+    """Write to a stream of any encoding; a reader that has gone away is no error."""
+    encoding = stream.encoding or "utf-8"
+    text = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,82 @@
+"""All subcommands, their options, and their exit status."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Final
+
+from scrapy_frontier.commands import _doctor, _explain, _history, _report, _runs, _verify
+from scrapy_frontier.commands.invocation import Invocation, Subcommand, write
+from scrapy_frontier.errors import FrontierError
+from scrapy_frontier.report.runs import NoRuns
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
+    _runs.COMMAND,
+    _report.COMMAND,
+    _explain.COMMAND,
+    _history.COMMAND,
+    _verify.COMMAND,
+    _doctor.COMMAND,
+)
+
+FINE: Final = 0
+NO: Final = 1
+UNUSABLE: Final = 2
+INTERRUPTED: Final = 130
+
+
+def add_subcommands(parser: argparse.ArgumentParser, program: str) -> None:
+    """Give `parser` a parser for each subcommand, which puts its name into `subcommand`."""
+    subparsers = parser.add_subparsers(
+        dest="subcommand", title="Commands", metavar="<command>", prog=program
+    )
+    for command in SUBCOMMANDS:
+        subparser = subparsers.add_parser(
+            command.name, help=command.summary, description=f"{command.summary}."
+        )
+        command.add_arguments(subparser)
+        _add_common(subparser)
+
+
+def execute(options: argparse.Namespace, settings: BaseSettings) -> int:
+    """Run the subcommand that was chosen, and return its exit status."""
+    (command,) = (one for one in SUBCOMMANDS if one.name == options.subcommand)
+    try:
+        return command.run(Invocation(options, settings))
+    except NoRuns as error:
+        return _complain(command, error, NO)
+    except (FrontierError, ValueError) as error:
+        return _complain(command, error, UNUSABLE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _complain(command: Subcommand, error: Exception, status: int) -> int:
+    write(sys.stderr, f"frontier {command.name}: {error}\n")
+    return status
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        help="the store to read, as sqlite:///PATH (default: FRONTIER_STORE, else frontier.db in"
+        " JOBDIR, else in the project's .scrapy folder)",
+    )
+    parser.add_argument(
+        "--run", metavar="RUN", help="id or name of the run (default: the latest)"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "-s",
+        "--set",
+        dest="further_set",
+        action="append",
+        default=argparse.SUPPRESS,
+        metavar="NAME=VALUE",
+        help="set a setting (may be repeated)",
+    )

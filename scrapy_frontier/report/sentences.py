@@ -1,0 +1,98 @@
+"""Why a URL waits, or why it does not, in two sentences: its own state, and its origin's gate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy_frontier.report.instants import iso
+from scrapy_frontier.states import Disposition, State
+
+if TYPE_CHECKING:
+    from scrapy_frontier.report.explain import Gate, RunStanding
+    from scrapy_frontier.report.history import Step
+
+_ENDS: Final = {
+    Disposition.SUCCEEDED.label: "It was fetched and its page processed",
+    Disposition.REDIRECTED.label: "It was fetched and sent the client on to another URL",
+    Disposition.NOT_MODIFIED.label: "It was asked for and has not changed",
+    Disposition.GONE.label: "It was asked for and is gone",
+    Disposition.HTTP_ERROR.label: "It was asked for and answered with an error",
+    Disposition.FAILED.label: "It failed for good",
+    Disposition.CALLBACK_ERROR.label: "It was fetched, but its callback raised an error",
+    Disposition.CANCELLED.label: "It was cancelled",
+}
+
+
+def state_sentence(
+    last: Step, *, is_over: bool, is_live: bool, attempts: int, ahead: int, due_at: str | None
+) -> str:
+    """Say where an identity stands, from its last transition.
+
+    `is_live`: its run may be working on it; `is_over`: its run is finished. `ahead`: how many stand
+    before it in its origin's queue.
+    """
+    rule = f" ({last.reason})" if last.reason else ""
+    match State[last.target.upper()]:
+        case State.TERMINAL:
+            end = _ENDS.get(last.disposition or "", "It came to its end")
+            return f"{end}{rule}, at {last.at}, after {_counted(attempts, 'attempt')}."
+        case State.SUPPRESSED:
+            return f"It is excluded by the rule {last.reason or 'that has no name'}{_inputs(last)}."
+        case State.DEFERRED:
+            until = f"until {due_at}" if due_at else "until it is released"
+            return f"It is held back by the rule {last.reason or 'that has no name'} {until}."
+        case State.RETRYABLE:
+            return f"Its last attempt failed{rule}; it is tried again {_when(due_at)}."
+        case State.FETCHING if is_live:
+            return f"An attempt is under way since {last.at}."
+        case State.FETCHING:
+            return f"An attempt was under way when the process ended{_fate(is_over)}."
+        case State.FETCHED if is_live:
+            return f"Its response is in{rule} since {last.at}, and its page is being processed."
+        case State.FETCHED:
+            return (
+                f"Its response came{rule}, but the process ended within its page{_fate(is_over)}."
+            )
+        case State.SCHEDULED:
+            return f"It waits in its origin's queue since {last.at}, behind {ahead:,} others."
+        case state:
+            return f"It is {state} since {last.at} and does not stand in a queue yet."
+
+
+def gate_sentence(gate: Gate, run: RunStanding, now_ms: int) -> str:
+    """Say whether the origin's gate lets a request through, as far as the store knows."""
+    waits = gate.next_eligible_ms > now_ms
+    seconds = (gate.next_eligible_ms - now_ms) / 1000
+    until = f"not before {iso(gate.next_eligible_ms)} (in {seconds:,.1f} s)"
+    if run.state == "finished":
+        return f"The run is finished: no request goes to {gate.origin}."
+    if run.state == "stopped" or run.is_live is False:
+        how = "stopped" if run.state == "stopped" else "interrupted"
+        then = until if waits else "at once"
+        return f"The run is {how}: resumed, it may send to {gate.origin} {then}."
+    busy = f"{_counted(gate.in_flight, 'request')} in flight" if gate.in_flight else ""
+    if waits:
+        return f"The gate of {gate.origin} is shut: {until}{', ' + busy if busy else ''}."
+    if busy:
+        return f"The gate of {gate.origin} has {busy}, and its interval is over."
+    return f"The gate of {gate.origin} is open: nothing in flight, and its interval is over."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _when(due_at: str | None) -> str:
+    return f"not before {due_at}" if due_at else "as soon as its turn comes"
+
+
+def _fate(is_over: bool) -> str:
+    return "" if is_over else "; a resume takes it into the queue again"
+
+
+def _inputs(last: Step) -> str:
+    """The inputs of the rule that are words, in brackets."""
+    if not isinstance(last.detail, dict):
+        return ""
+    words = [f"{name} {value}" for name, value in last.detail.items() if isinstance(value, str)]
+    return f" ({', '.join(words)})" if words else ""
