@@ -30,6 +30,4 @@ def _run(invocation: Invocation) -> int:
     return 0
 
 
-COMMAND = Subcommand(
-    "report", "Report what a run covered, what not and why", _add_arguments, _run
-)
+COMMAND = Subcommand("report", "Report what a run covered, what not and why", _add_arguments, _run)

@@ -62,6 +62,4 @@ def _text(verification: Verification) -> str:
     return "\n".join([*lines, f"NOT SOUND: {checked}, {counted(found, 'finding')}."]) + "\n"
 
 
-COMMAND = Subcommand(
-    "verify", "Replay the ledger and check every invariant", _add_arguments, _run
-)
+COMMAND = Subcommand("verify", "Replay the ledger and check every invariant", _add_arguments, _run)

@@ -67,9 +67,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         help="the store to read, as sqlite:///PATH (default: FRONTIER_STORE, else frontier.db in"
         " JOBDIR, else in the project's .scrapy folder)",
     )
-    parser.add_argument(
-        "--run", metavar="RUN", help="id or name of the run (default: the latest)"
-    )
+    parser.add_argument("--run", metavar="RUN", help="id or name of the run (default: the latest)")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument(
         "-s",

@@ -50,11 +50,9 @@ _PLACES: Final = frozenset({"store", "run", "report_dir"})
 def policy(
     settings: FrontierSettings, scrapy_settings: BaseSettings, spider: Spider
 ) -> dict[str, Any]:
-    """Every setting and rule in force, as plain data: the text of a policy version."""
+    """Every setting and rule in force, as plain data: the text of a policy version. None stands for a default."""
     own = {
-        setting_name(item): _plain(
-            scrapy_settings.get(setting_name(item), getattr(settings, item.name))
-        )
+        setting_name(item): _plain(scrapy_settings.get(setting_name(item)))
         for item in dataclasses.fields(settings)
         if item.name not in _PLACES
     }
