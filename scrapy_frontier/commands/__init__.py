@@ -38,11 +38,11 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Scrapy's own options, and a parser for each subcommand."""
+        """A parser for each subcommand, and Scrapy's own options."""
         from scrapy_frontier.commands.registry import add_subcommands
 
-        super().add_options(parser)
         add_subcommands(parser, "scrapy frontier")
+        super().add_options(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Take `-s NAME=VALUE` on either side of the subcommand."""

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.commands.invocation import Subcommand
+from scrapy_frontier.commands.liveness import is_live
 from scrapy_frontier.report import layout
 from scrapy_frontier.report.doctor import Level, examine
 
@@ -24,7 +25,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(invocation: Invocation) -> int:
-    checks = examine(invocation.store_url, invocation.settings, invocation.options.run)
+    options, settings = invocation.options, invocation.settings
+    checks = examine(invocation.store_url, settings, options.run, is_live)
     invocation.answer(_text(checks), [asdict(check) for check in checks])
     return 1 if any(check.level is Level.FAIL for check in checks) else 0
 

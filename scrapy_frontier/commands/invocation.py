@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from scrapy_frontier.commands.liveness import is_live
 from scrapy_frontier.report.runs import find_run, namesakes
@@ -93,7 +93,7 @@ class Invocation:
         write(sys.stderr, f"{text}\n")
 
 
-def write(stream: IO[str], text: str) -> None:
+def write(stream: TextIO, text: str) -> None:
     """Write to a stream of any encoding; a reader that has gone away is no error."""
     encoding = stream.encoding or "utf-8"
     text = text.encode(encoding, "backslashreplace").decode(encoding)

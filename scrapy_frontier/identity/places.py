@@ -134,9 +134,10 @@ def _split(text: str) -> tuple[str, str, str]:
 
 
 def _take_wildcard(authority: str) -> tuple[str, str]:
-    for wildcard in ("*.", "*"):
-        if authority.startswith(wildcard):
-            return wildcard, authority.removeprefix(wildcard)
+    if authority.startswith("*."):
+        return "*.", authority[2:]
+    if authority == "*" or authority.startswith("*:"):
+        return "*", authority[1:]
     return "", authority
 
 

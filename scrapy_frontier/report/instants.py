@@ -5,6 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 
+def clock(at: str | None) -> str:
+    """An instant of `iso` for people: to the second, or "an unknown time"."""
+    return f"{at[:19].replace('T', ' ')} UTC" if at else "an unknown time"
+
+
 def iso(at_ms: int | None) -> str | None:
     """An instant as ISO 8601 in UTC with milliseconds; None and 0, which mean "not", stay None."""
     if not at_ms:

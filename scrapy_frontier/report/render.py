@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.report import layout
+from scrapy_frontier.report.instants import clock
 from scrapy_frontier.report.layout import counted, number
 from scrapy_frontier.report.tables import (
+    COVERED,
     attempts_section,
     budgets_section,
     causes_section,
@@ -20,7 +22,6 @@ from scrapy_frontier.report.tables import (
     robots_section,
     sessions_section,
 )
-from scrapy_frontier.states import Disposition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from scrapy_frontier.report.account import Coverage
 
 _MARGIN: Final = 13
-
-COVERED: Final = (Disposition.SUCCEEDED, Disposition.REDIRECTED, Disposition.NOT_MODIFIED)
-"""Dispositions of URLs that the run has an answer for, as it was meant to."""
 
 _STOPS: Final = {
     "exhausted": "Finished: nothing was left to do.",
@@ -103,9 +101,9 @@ def stop_sentence(account: Coverage) -> str:
 def _heading(account: Coverage) -> list[str]:
     run = account.run
     title = f"Run {run.id} ({layout.printable(run.name)}) of spider {layout.printable(run.spider)}"
-    times = f"From {_clock(run.started_at)}"
+    times = f"From {clock(run.started_at)}"
     if run.finished_at:
-        times += f" to {_clock(run.finished_at)}, {_span(run.started_at, run.finished_at)}"
+        times += f" to {clock(run.finished_at)}, {_span(run.started_at, run.finished_at)}"
     sessions = counted(len(account.sessions), "session")
     lines = [title, "=" * len(title), stop_sentence(account)]
     if account.stop.reason not in (None, "exhausted") and account.stop.detail:
@@ -115,7 +113,7 @@ def _heading(account: Coverage) -> list[str]:
 
 def _summary(account: Coverage) -> list[str]:
     identities, references = account.identities, account.references
-    covered = sum(identities.terminal.get(end.label, 0) for end in COVERED)
+    covered = sum(identities.terminal.get(end, 0) for end in COVERED)
     ended_badly = _total(identities.terminal) - covered
     not_covered = [
         f"{counted(_total(identities.suppressed), 'URL')} excluded by rules,"
@@ -132,7 +130,7 @@ def _summary(account: Coverage) -> list[str]:
             f" on {counted(len(account.origins), 'origin')}."
         ],
         "Covered": [
-            f"{number(covered)} of {counted(identities.admitted, 'admitted URL')}"
+            f"{number(covered)} of {number(identities.admitted)} admitted"
             f" ({layout.share(covered, identities.admitted)}),"
             f" in {counted(account.attempts.total, 'attempt')}."
         ],
@@ -188,10 +186,6 @@ def _detail(detail: object) -> str:
     if isinstance(detail, dict):
         return ", ".join(f"{name}: {value}" for name, value in detail.items())
     return str(detail)
-
-
-def _clock(at: str | None) -> str:
-    return f"{at[:19].replace('T', ' ')} UTC" if at else "an unknown time"
 
 
 def _span(start: str | None, end: str | None) -> str:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.report import layout
+from scrapy_frontier.report.instants import clock
 from scrapy_frontier.report.layout import counted, printable
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _first_seen(first: FirstSeen) -> str:
     spelled = f', spelled "{printable(first.observed)}"' if first.observed else ""
     fragment = f", fragment #{printable(first.fragment)}" if first.fragment else ""
     text = f', with the text "{printable(first.text)}"' if first.text else ""
-    return f"{first.at}, as a {first.kind}{where}, at depth {first.depth}{spelled}{fragment}{text}."
+    return f"{clock(first.at)}, as a {first.kind}{where}, at depth {first.depth}{spelled}{fragment}{text}."
 
 
 def render_history(

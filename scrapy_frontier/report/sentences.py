@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scrapy_frontier.report.instants import iso
+from scrapy_frontier.report.instants import clock, iso
 from scrapy_frontier.states import Disposition, State
 
 if TYPE_CHECKING:
@@ -35,35 +35,39 @@ def state_sentence(
     match State[last.target.upper()]:
         case State.TERMINAL:
             end = _ENDS.get(last.disposition or "", "It came to its end")
-            return f"{end}{rule}, at {last.at}, after {_counted(attempts, 'attempt')}."
+            return f"{end}{rule}, at {clock(last.at)}, after {_counted(attempts, 'attempt')}."
         case State.SUPPRESSED:
             return f"It is excluded by the rule {last.reason or 'that has no name'}{_inputs(last)}."
         case State.DEFERRED:
-            until = f"until {due_at}" if due_at else "until it is released"
+            until = f"until {clock(due_at)}" if due_at else "until it is released"
             return f"It is held back by the rule {last.reason or 'that has no name'} {until}."
         case State.RETRYABLE:
             return f"Its last attempt failed{rule}; it is tried again {_when(due_at)}."
         case State.FETCHING if is_live:
-            return f"An attempt is under way since {last.at}."
+            return f"An attempt is under way since {clock(last.at)}."
         case State.FETCHING:
             return f"An attempt was under way when the process ended{_fate(is_over)}."
         case State.FETCHED if is_live:
-            return f"Its response is in{rule} since {last.at}, and its page is being processed."
+            return (
+                f"Its response is in{rule} since {clock(last.at)}, and its page is being processed."
+            )
         case State.FETCHED:
             return (
                 f"Its response came{rule}, but the process ended within its page{_fate(is_over)}."
             )
         case State.SCHEDULED:
-            return f"It waits in its origin's queue since {last.at}, behind {ahead:,} others."
+            return (
+                f"It waits in its origin's queue since {clock(last.at)}, behind {ahead:,} others."
+            )
         case state:
-            return f"It is {state} since {last.at} and does not stand in a queue yet."
+            return f"It is {state} since {clock(last.at)} and does not stand in a queue yet."
 
 
 def gate_sentence(gate: Gate, run: RunStanding, now_ms: int) -> str:
     """Say whether the origin's gate lets a request through, as far as the store knows."""
     waits = gate.next_eligible_ms > now_ms
     seconds = (gate.next_eligible_ms - now_ms) / 1000
-    until = f"not before {iso(gate.next_eligible_ms)} (in {seconds:,.1f} s)"
+    until = f"not before {clock(iso(gate.next_eligible_ms))} (in {seconds:,.1f} s)"
     if run.state == "finished":
         return f"The run is finished: no request goes to {gate.origin}."
     if run.state == "stopped" or run.is_live is False:
@@ -83,7 +87,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _when(due_at: str | None) -> str:
-    return f"not before {due_at}" if due_at else "as soon as its turn comes"
+    return f"not before {clock(due_at)}" if due_at else "as soon as its turn comes"
 
 
 def _fate(is_over: bool) -> str:

@@ -17,11 +17,12 @@ ORIGINS_SHOWN: Final = 20
 CAUSES_SHOWN: Final = 30
 DEAD_LETTERS_SHOWN: Final = 10
 
-_AS_ASKED: Final = {
+COVERED: Final = (
     Disposition.SUCCEEDED.label,
     Disposition.REDIRECTED.label,
     Disposition.NOT_MODIFIED.label,
-}
+)
+"""Dispositions of URLs that the run has an answer for, as it was meant to."""
 
 
 def outcomes_section(account: Coverage) -> list[str]:
@@ -34,7 +35,7 @@ def outcomes_section(account: Coverage) -> list[str]:
         ("held back", sum(identities.deferred.values())),
     ]
     rows = [
-        (name.replace("_", " "), count, layout.share(count, identities.discovered))
+        (_words(name), count, layout.share(count, identities.discovered))
         for name, count in counts
         if count
     ]
@@ -48,21 +49,24 @@ def outcomes_section(account: Coverage) -> list[str]:
 
 def causes_section(account: Coverage) -> list[str]:
     """What was not covered, by rule, with an example each."""
-    rows: list[tuple[str, str, int, str]] = [
-        (cause.disposition or cause.state, cause.rule or "", cause.count, cause.example)
+    rows = [
+        (_words(cause.disposition or cause.state), cause.rule or "", cause.count, cause.example)
         for cause in account.causes
         if cause.state in (State.SUPPRESSED.label, State.DEFERRED.label)
-        or (cause.disposition or _AS_ASKED) not in _AS_ASKED
+        or cause.disposition not in (None, *COVERED)
     ]
     rows += [
         (f"rejected {cause.kind}", cause.rule, cause.count, cause.example)
         for cause in account.rejected
     ]
-    rows = [(what.replace("_", " "), *rest) for what, *rest in rows]
     return layout.section(
         "Not covered, and why",
         _some(["what", "rule", "count", "first example"], rows, CAUSES_SHOWN),
     )
+
+
+def _words(label: str) -> str:
+    return label.replace("_", " ")
 
 
 def references_section(account: Coverage) -> list[str]:

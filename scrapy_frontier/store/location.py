@@ -79,8 +79,8 @@ class Location:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether no one can write to the store: its file system is read-only and no write-ahead
-        log is left.
+        """Whether no one can write to the store: its file system is read-only and nothing is left
+        in the write-ahead log.
 
         SQLite then cannot make the files that readers share, and needs none (`immutable`).
         """
@@ -88,7 +88,8 @@ class Location:
             return False
         if not os.statvfs(self.path).f_flag & os.ST_RDONLY:
             return False
-        return not Path(f"{self.path}-wal").exists()
+        log = Path(f"{self.path}-wal")
+        return not log.exists() or log.stat().st_size == 0
 
     def _check_place(self, path: Path) -> None:
         if not path.parent.is_dir():

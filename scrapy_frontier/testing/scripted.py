@@ -25,6 +25,9 @@ class ScriptedServer:
             shop = server.origin("shop")
             shop.on("/", page("Shop", links=["/hats"]))
             shop.on("/hats", [Answer(status=503), page("Hats")])
+
+    Arrivals are only as exact as the interpreter's lock, which a crawl in the same process often
+    holds for milliseconds: to measure intervals, use `ServerProcess`.
     """
 
     def __init__(self, log_path: Path | None = None) -> None:

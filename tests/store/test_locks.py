@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_frontier.errors import RunLocked, StoreError
-from scrapy_frontier.store import locks, opening
+from scrapy_frontier.store import locks, sqlite
 from scrapy_frontier.store.locks import ProcessLock, RunLock, StoreLock
 from scrapy_frontier.store.opening import Store, open_store
 from scrapy_frontier.store.sqlite import SqliteLibrary
@@ -145,11 +145,11 @@ def test_faulty_library_writes_alone(tmp_path: Path, second: SqliteLibrary) -> N
         pass
 
 
-def test_faulty_library_does_not_join_a_crawl(store: Store) -> None:
+def test_faulty_library_does_not_join_a_crawl(tmp_path: Path) -> None:
     """A crawl in a process with a sound library keeps one with the fault from writing."""
-    assert store.path is not None
-    faulty = StoreLock(store.path, store.url, FAULTY)
-    with RunLock(store, 3), pytest.raises(RunLocked, match=f"process {os.getpid()} on .*fault"):
+    crawl = ProcessLock(tmp_path / "crawl.db.run-3.lock", str)
+    faulty = store_lock(tmp_path, FAULTY)
+    with crawl, pytest.raises(RunLocked, match=f"process {os.getpid()} on .*WAL-reset fault"):
         faulty.acquire()
     with faulty:
         pass
@@ -159,7 +159,7 @@ def test_opening_with_the_fault_locks_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lock is held from the opening for writing to the close, and readers do not ask for it."""
-    monkeypatch.setattr(opening.sqlite, "library_of", lambda connection: FAULTY)
+    monkeypatch.setattr(sqlite, "library_of", lambda connection: FAULTY)
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     with open_store(url, create=True):
         with pytest.raises(RunLocked, match="WAL-reset"):

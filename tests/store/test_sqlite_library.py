@@ -195,9 +195,12 @@ def test_data_version_tells_of_other_writers(store: Store) -> None:
 
 def test_writer_works_in_a_thread_of_its_own(any_store: Store) -> None:
     """The connection is opened in one thread and used in another, while readers read."""
-    thread = threading.Thread(
-        target=lambda: [write(any_store, f"{number}") for number in range(50)]
-    )
+
+    def write_all() -> None:
+        for number in range(50):
+            write(any_store, f"{number}")
+
+    thread = threading.Thread(target=write_all)
     thread.start()
     while thread.is_alive():
         with any_store.reader() as reader:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_frontier.identity.attributes import refresh_target, split_srcset, split_tokens
+
+# The machine may be busy; how long an example takes is no promise.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize(
@@ -64,6 +67,7 @@ def test_tokens() -> None:
     assert split_tokens(" /a\t/b\n\f/c,/d\u00a0e ") == ["/a", "/b", "/c,/d\u00a0e"]
 
 
+@unhurried
 @given(st.text())
 def test_no_text_makes_them_raise(text: str) -> None:
     """Attribute values are whatever a page holds."""

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 from ada_url import URL
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_frontier.errors import IdentityError
@@ -24,6 +24,9 @@ from scrapy_frontier.identity import (
     split_origin,
 )
 
+# The machine may be busy; how long an example takes is no promise.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 tricky = st.text(st.sampled_from("%0123456789abcdefABCDEFgz~/?&=[]"), max_size=30)
 paths = tricky.map("http://h.example/{}".format)
 
@@ -34,6 +37,7 @@ def key(url: str) -> bytes:
     return fetch_key("GET", resolved.url)
 
 
+@unhurried
 @given(paths)
 def test_comparison_is_idempotent(url: str) -> None:
     """Comparing what was made for comparing changes nothing, also with stray percent signs."""
@@ -42,6 +46,7 @@ def test_comparison_is_idempotent(url: str) -> None:
     assert fetch_key("GET", once) == fetch_key("GET", url)
 
 
+@unhurried
 @given(paths)
 def test_comparison_keeps_the_request_url_a_url(url: str) -> None:
     """A comparison URL is the comparison URL of what it resolves to: nothing new is made of it."""
@@ -52,6 +57,7 @@ def test_comparison_keeps_the_request_url_a_url(url: str) -> None:
     assert comparison_url(again.url) == comparison_url(resolved.url)
 
 
+@unhurried
 @given(st.text(st.sampled_from("xy/?&=+;,:@![]%"), max_size=20))
 def test_urls_without_percent_encodings_of_unreserved_octets_compare_as_they_are(text: str) -> None:
     """Reserved characters, their order, their repetition and their encoding all count."""
@@ -158,6 +164,7 @@ def test_parts_of_an_origin(origin: str, parts: Origin) -> None:
     assert host_of(origin) == parts.host
 
 
+@unhurried
 @given(
     st.sampled_from(["http", "https"]),
     st.sampled_from(["h.example", "h.example.", "127.0.0.1", "[::1]", "xn--fa-hia.de"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_frontier.errors import ConfigError
@@ -18,6 +18,9 @@ from scrapy_frontier.identity import (
     comparison_url,
     fetch_key,
 )
+
+# The machine may be busy; how long an example takes is no promise.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 SHOP = "http://shop.example/list"
 
@@ -33,7 +36,7 @@ pairs = st.sampled_from(
     ["", "a", "a=", "a=1", "b=2", "sid=3", "sid", "utm_source=x", "color=red", "size_x=1", "SID=4"]
 )
 queries = st.lists(pairs, max_size=8).map("&".join)
-settings = st.lists(st.sampled_from(["tracking", 0, 1]), unique=True, max_size=3).map(
+entries_in_force = st.lists(st.sampled_from(["tracking", 0, 1]), unique=True, max_size=3).map(
     lambda names: [name if isinstance(name, str) else (FACETS, SESSIONS)[name] for name in names]
 )
 
@@ -42,6 +45,7 @@ def rules(*entries: object) -> ParameterRules:
     return ParameterRules.from_setting(list(entries))
 
 
+@unhurried
 @given(queries)
 def test_without_rules_no_byte_is_touched(query: str) -> None:
     """By default nothing is left out of a key and nothing sorted, tracking parameters included."""
@@ -50,7 +54,8 @@ def test_without_rules_no_byte_is_touched(query: str) -> None:
     assert fetch_key("GET", f"{SHOP}?{query}", rules=rules()) == fetch_key("GET", f"{SHOP}?{query}")
 
 
-@given(settings, queries)
+@unhurried
+@given(entries_in_force, queries)
 def test_rules_are_idempotent(entries: list[object], query: str) -> None:
     """Applying rules to what they made changes nothing, and touches nothing."""
     in_force = rules(*entries)
@@ -59,6 +64,7 @@ def test_rules_are_idempotent(entries: list[object], query: str) -> None:
     assert comparison_url(once) == once
 
 
+@unhurried
 @given(queries)
 def test_tracking_takes_whole_pairs_and_no_other_byte(query: str) -> None:
     """A tracking rule leaves out its pairs; all other pairs stay, in order, empty ones too."""
@@ -72,6 +78,7 @@ def test_tracking_takes_whole_pairs_and_no_other_byte(query: str) -> None:
         assert kept == query.split("&")
 
 
+@unhurried
 @given(st.permutations(["color=red", "size=2", "a=1", "b=2", "color=blue"]))
 def test_order_insensitive_parameters_may_stand_anywhere(order: list[str]) -> None:
     """Their order and place make no other key; those of the others do."""

@@ -14,12 +14,15 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_frontier.errors import IdentityError
 from scrapy_frontier.identity import NotSerialisable, RequestRecord, dump, load
 from scrapy_frontier.identity.values import MAX_DEPTH
+
+# The machine may be busy; how long an example takes is no promise.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def spell(value: object) -> str:
     return repr(value)
 
 
+@unhurried
 @given(values)
 def test_every_value_comes_back_as_it_was(value: object) -> None:
     """Types, order, time zones and folds survive; the text is one line that any store can hold."""
@@ -112,6 +116,7 @@ def test_every_value_comes_back_as_it_was(value: object) -> None:
     assert spell(back.cb_kwargs) == spell(record.cb_kwargs)
 
 
+@unhurried
 @given(values)
 def test_the_same_record_is_the_same_text(value: object) -> None:
     """What was read is written again to the same text, sets included."""
@@ -119,6 +124,7 @@ def test_the_same_record_is_the_same_text(value: object) -> None:
     assert dump(load(text, CODEC), CODEC) == text
 
 
+@unhurried
 @given(
     st.builds(
         RequestRecord,
@@ -321,6 +327,7 @@ corrupt = st.one_of(
 )
 
 
+@unhurried
 @given(corrupt)
 def test_corrupt_text_is_a_named_error(text: str) -> None:
     """Any text is read as a record or refused with IdentityError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ada_url import normalize_url
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy import Request
 from w3lib.url import safe_url_string
@@ -26,6 +26,9 @@ from scrapy_frontier.identity import (
     observe,
     resolve,
 )
+
+# The machine may be busy; how long an example takes is no promise.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 BASE = "http://site.example/dir/page.html"
 
@@ -57,6 +60,7 @@ def url_of(result: Resolved | Rejection) -> str:
     return result.url
 
 
+@unhurried
 @given(any_text | st.binary(max_size=60), any_text | st.none(), encodings | any_text)
 def test_no_text_and_no_bytes_make_it_raise(
     reference: str | bytes, base: str | None, encoding: str
@@ -66,6 +70,7 @@ def test_no_text_and_no_bytes_make_it_raise(
     assert isinstance(result, Resolved) or result.rule in REJECTION_RULES
 
 
+@unhurried
 @given(url_text | urls, urls, encodings)
 def test_request_url_is_a_fixpoint(reference: str, base: str, encoding: str) -> None:
     """Parsing a request URL again, or making a Request of it again, changes nothing."""
@@ -79,6 +84,7 @@ def test_request_url_is_a_fixpoint(reference: str, base: str, encoding: str) -> 
         assert result.url.startswith(f"{result.origin}/")
 
 
+@unhurried
 @given(urls)
 def test_url_of_a_request_is_normalised_as_the_reference_is(url: str) -> None:
     """A spider's own Request leads to the same request URL as the reference resolved here."""
@@ -88,6 +94,7 @@ def test_url_of_a_request_is_normalised_as_the_reference_is(url: str) -> None:
         assert normalise_request_url(url) == resolved
 
 
+@unhurried
 @given(urls)
 def test_request_url_is_what_scrapy_makes_of_the_parsed_url(url: str) -> None:
     """The folding is Scrapy's own: safe_url_string of the parsed URL without its fragment."""
@@ -98,6 +105,7 @@ def test_request_url_is_what_scrapy_makes_of_the_parsed_url(url: str) -> None:
         assert resolved.url == safe_url_string(parsed.partition("#")[0])
 
 
+@unhurried
 @given(urls)
 def test_text_and_utf8_bytes_are_one_reference(url: str) -> None:
     """A reference in the bytes of its document is read by the document's encoding."""
@@ -194,6 +202,7 @@ def test_huge_reference_is_kept_in_part() -> None:
     assert len(result.observed) == OBSERVED_LIMIT
 
 
+@unhurried
 @given(any_text)
 def test_observed_spelling_can_be_stored(text: str) -> None:
     """What is kept of a spelling can be written as UTF-8, has no NUL, and is as long as found."""

@@ -1,0 +1,179 @@
+"""What an installation, its settings and its store are in want of, and the cure of each."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+from scrapy_frontier.errors import FrontierError
+from scrapy_frontier.report.layout import counted, size
+from scrapy_frontier.report.runs import find_run
+from scrapy_frontier.settings import FrontierSettings
+from scrapy_frontier.store.location import locate
+from scrapy_frontier.store.opening import open_store
+from scrapy_frontier.store.schema import SCHEMA_VERSION
+from scrapy_frontier.store.sqlite import DRIVER, SqliteLibrary
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from scrapy_frontier.store.opening import Store
+
+WAL_LIMIT: Final = 1_000_000_000
+"""Bytes of write-ahead log above which something keeps it from being taken into the store."""
+
+_PACKAGES: Final = ("scrapy-frontier", "Scrapy", "Twisted", "SQLAlchemy")
+
+_ASYNCIO: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+
+_DEFAULT_AGENT: Final = "scrapy.org"
+
+
+class Level(str, Enum):
+    """How much a check asks of the operator: nothing, a look, or a cure before the next crawl."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at, what was seen, and the cure where there is something to cure."""
+
+    name: str
+    level: Level
+    text: str
+    cure: str | None = None
+
+
+Liveness = Callable[["Store", int], bool | None]
+"""Whether a process works on a run of a store."""
+
+
+def examine(
+    url: str, settings: BaseSettings, wanted: str | None, is_live: Liveness
+) -> tuple[Check, ...]:
+    """Look at everything; nothing is changed. `wanted`: the run whose lock is of interest, or all."""
+    return (
+        _versions(),
+        _library(),
+        *_store(url, wanted, is_live),
+        _own_settings(settings),
+        _wiring(settings),
+        _agent(settings),
+    )
+
+
+def _versions() -> Check:
+    versions = [f"{name} {version(name)}" for name in _PACKAGES]
+    return Check("versions", Level.OK, f"Python {platform.python_version()}, {', '.join(versions)}")
+
+
+def _library() -> Check:
+    connection = DRIVER.connect(":memory:")
+    try:
+        found = connection.execute("SELECT sqlite_version(), sqlite_source_id()").fetchone()
+    finally:
+        connection.close()
+    library = SqliteLibrary(DRIVER.__name__.partition(".")[0], *found)
+    named = f"{library}, source {library.source_id.partition(' ')[0]}"
+    advice = library.advice()
+    if advice is None:
+        return Check("SQLite", Level.OK, f"{named}; without the WAL-reset fault")
+    _, _, cure = advice.partition("Cure: ")
+    text = f"{named}; it has the WAL-reset fault: only one process at a time may write to a store"
+    return Check("SQLite", Level.WARN, text, cure)
+
+
+def _store(url: str, wanted: str | None, is_live: Liveness) -> Iterator[Check]:
+    try:
+        path = locate(url).path
+        if path is not None and path.parent.is_dir() and not path.exists():
+            yield Check("store", Level.OK, f"{path} is not there yet: the first crawl makes it")
+            return
+        with open_store(url, read_only=True) as store:
+            yield _contents(store)
+            yield from _log(store)
+            yield from _locks(store, wanted, is_live)
+    except FrontierError as error:
+        yield Check("store", Level.FAIL, str(error))
+
+
+def _contents(store: Store) -> Check:
+    with store.reader() as connection:
+        runs = connection.scalar(text("SELECT count(*) FROM run")) or 0
+    held = size(store.path.stat().st_size) if store.path is not None else "in memory"
+    return Check(
+        "store", Level.OK, f"{store.path}: schema {SCHEMA_VERSION}, {held}, {counted(runs, 'run')}"
+    )
+
+
+def _log(store: Store) -> Iterator[Check]:
+    log = Path(f"{store.path}-wal")
+    length = log.stat().st_size if log.exists() else 0
+    if length <= WAL_LIMIT:
+        yield Check("WAL", Level.OK, size(length))
+        return
+    yield Check(
+        "WAL",
+        Level.WARN,
+        f"{size(length)}: something has kept it from being taken into the store",
+        "end long reads of the store (a backup, an open sqlite3 shell); the next crawl empties it",
+    )
+
+
+def _locks(store: Store, wanted: str | None, is_live: Liveness) -> Iterator[Check]:
+    query = "SELECT run_id, name FROM run WHERE state = 'running' ORDER BY run_id"
+    with store.reader() as connection:
+        only = None if wanted is None else find_run(connection, wanted)
+        open_runs = connection.execute(text(query)).tuples().all()
+    words = {
+        True: "a process works on it",
+        False: "interrupted: no process works on it, and it can be resumed",
+        None: "open; whether a process works on it cannot be told",
+    }
+    for run_id, name in open_runs:
+        if only in (None, run_id):
+            standing = words[is_live(store, run_id)]
+            yield Check("run", Level.OK, f"{run_id} ({name}): {standing}")
+
+
+def _own_settings(settings: BaseSettings) -> Check:
+    try:
+        FrontierSettings.from_settings(settings)
+    except FrontierError as error:
+        return Check("settings", Level.FAIL, str(error))
+    return Check("settings", Level.OK, "every FRONTIER_* setting is known and well-formed")
+
+
+def _wiring(settings: BaseSettings) -> Check:
+    addons = [getattr(addon, "__module__", str(addon)) for addon in settings.getdict("ADDONS")]
+    parts = [*addons, str(settings.get("SCHEDULER"))]
+    if not any(part.startswith("scrapy_frontier") for part in parts):
+        cure = 'ADDONS = {"scrapy_frontier.Addon": 500} in settings.py'
+        return Check("wiring", Level.WARN, "crawls of this project do not use the frontier", cure)
+    reactor = settings.get("TWISTED_REACTOR")
+    if reactor != _ASYNCIO:
+        text = f"TWISTED_REACTOR is {reactor!r}, and the frontier needs asyncio"
+        return Check("wiring", Level.FAIL, text, f'TWISTED_REACTOR = "{_ASYNCIO}"')
+    return Check("wiring", Level.OK, "crawls of this project use the frontier")
+
+
+def _agent(settings: BaseSettings) -> Check:
+    agent = str(settings.get("USER_AGENT"))
+    cure = 'USER_AGENT = "yourbot/1.0 (+https://your.site/bot)", or with a mail address'
+    if _DEFAULT_AGENT in agent:
+        text = f"{agent!r} names Scrapy, and nobody who answers for the crawl"
+        return Check("USER_AGENT", Level.WARN, text, cure)
+    if "@" not in agent and "://" not in agent:
+        text = f"{agent!r} gives no page or address where the crawl's owner can be reached"
+        return Check("USER_AGENT", Level.WARN, text, cure)
+    return Check("USER_AGENT", Level.OK, repr(agent))

@@ -1,0 +1,28 @@
+"""Crawl tests: a server to crawl, a folder for the store, and coroutines as tests."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import pytest_twisted
+from crawls import Lab
+
+from scrapy_frontier.testing import ScriptedServer
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Coroutine tests run on the reactor."""
+    function = getattr(item, "function", None)
+    if inspect.iscoroutinefunction(function):
+        pytest_twisted.ensureDeferred(function)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    """A scripted server with one origin, and the place of the store."""
+    with ScriptedServer() as server:
+        server.origin("main")
+        yield Lab(server, tmp_path)
