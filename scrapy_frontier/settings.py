@@ -231,8 +231,12 @@ def store_url(settings: BaseSettings) -> str:
     configured = settings.get("FRONTIER_STORE")
     if configured:
         return _text(configured)
-    if settings.get("JOBDIR"):
-        return f"sqlite:///{Path(settings['JOBDIR']) / 'frontier.db'}"
     from scrapy.utils.project import data_path
+    from sqlalchemy import URL
 
-    return f"sqlite:///{data_path('frontier.db', createdir=False)}"
+    if settings.get("JOBDIR"):
+        path = str(Path(settings["JOBDIR"]) / "frontier.db")
+    else:
+        path = data_path("frontier.db", createdir=False)
+    # A path may hold what means something in a URL: % and ?.
+    return URL.create("sqlite", database=path).render_as_string()

@@ -8,7 +8,6 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
@@ -29,6 +28,7 @@ from scrapy_frontier.scheduling import BandTable, Schedule
 from scrapy_frontier.settings import FrontierSettings, store_url
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.apply import Applier
+from scrapy_frontier.store.location import locate
 from scrapy_frontier.store.locks import RunLock
 from scrapy_frontier.store.messages import Committed, Reason, Transit
 from scrapy_frontier.store.opening import Store, open_store
@@ -37,6 +37,7 @@ from scrapy_frontier.store.writer import Writer
 
 if TYPE_CHECKING:
     from scrapy import Spider
+    from scrapy.settings import BaseSettings
 
     from scrapy_frontier.frontier.core import Frontier
 
@@ -116,7 +117,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     engine = seams.engine_of(crawler)
     scrapy_settings = crawler.settings
     url = store_url(scrapy_settings)
-    _make_directory(url)
+    _make_directory(scrapy_settings, url)
     store = open_store(url, create=True, synchronous=settings.synchronous)
     try:
         lock, run = _open_run(store, settings, spider, scrapy_settings)
@@ -197,7 +198,7 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
         detail = {"scrapy": reason, **({"error": str(frontier.error)} if frontier.error else {})}
         with runs.transaction(opened.store, "closing the run") as connection:
             runs.close_run(connection, opened.run, state, stop, detail)
-        reports.write(opened.store, opened.run, frontier.settings)
+        _report(opened)
         opened.store.checkpoint("TRUNCATE")
     except FrontierError as error:
         logger.critical(
@@ -208,6 +209,19 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     finally:
         opened.store.close()
         opened.lock.release()
+
+
+def _report(opened: Open) -> None:
+    """The run is closed already: a report that fails costs a line in the log, and can be made again from the store."""
+    try:
+        reports.write(opened.store, opened.run, opened.frontier.settings)
+    except Exception as error:
+        logger.error(
+            "The report could not be made: %r; `scrapy frontier report` makes it from the store",
+            error,
+            exc_info=error,
+            extra={"action": "report_failed"},
+        )
 
 
 def _log_opening(opened: Open) -> None:
@@ -246,16 +260,18 @@ def _deliver(frontier: Frontier, committed: Committed) -> None:
     frontier.opened.waker.wake()
 
 
-def _make_directory(url: str) -> None:
-    """The folder of the default store, or of a new JOBDIR, is made; `open_store` says what it cannot use."""
-    path = url.removeprefix("sqlite:///")
-    if path and path != url:
-        try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as exc:
-            raise ConfigError(
-                f"the folder of the store {url} cannot be made: {exc}; set FRONTIER_STORE to a place that can be written"
-            ) from exc
+def _make_directory(settings: BaseSettings, url: str) -> None:
+    """The folder of a store whose place was not chosen by FRONTIER_STORE: `.scrapy`, or a new JOBDIR."""
+    path = None if settings.get("FRONTIER_STORE") else locate(url).path
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise ConfigError(
+            f"the folder of the store {url} cannot be made: {exc}; set FRONTIER_STORE to a place"
+            " that can be written"
+        ) from exc
 
 
 def _open_run(
