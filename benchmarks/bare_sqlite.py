@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.process_figures import Spent, Stopwatch
+
 try:
     from pysqlite3 import dbapi2 as sqlite
 except ImportError:
@@ -36,15 +38,16 @@ FINISHED = "UPDATE attempt SET status = 200, size = 5000 WHERE id = ?"
 PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "cache_size=-65536", "wal_autocheckpoint=16000")
 
 
-def write_lives(path: Path, lives: int, under_way: int) -> int:
-    """Write so many life cycles in groups, three transactions to a group; return the number of
-    commits.
+def write_lives(path: Path, lives: int, under_way: int) -> tuple[int, Spent]:
+    """Write so many life cycles in groups, three transactions to a group. Return the number of
+    commits and what they took, opening and closing left out.
     """
     connection: Any = sqlite.connect(str(path), isolation_level=None)
     for pragma in PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").fetchall()
     for statement in SCHEMA:
         connection.execute(statement)
+    stopwatch = Stopwatch()
     numbers = iter(range(1, lives + 1))
     commits = 0
     while group := list(islice(numbers, under_way)):
@@ -53,8 +56,9 @@ def write_lives(path: Path, lives: int, under_way: int) -> int:
             step(connection, group)
             connection.execute("COMMIT")
             commits += 1
+    spent = stopwatch.read()
     connection.close()
-    return commits
+    return commits, spent
 
 
 def _seq(number: int, step: int) -> int:

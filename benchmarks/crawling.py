@@ -31,15 +31,15 @@ def crawl(
     """
     lift_file_limit()
     process = AsyncCrawlerProcess(settings_of(variant, Path(folder)) | settings)
-    stopwatch = Stopwatch.start()
+    stopwatch = Stopwatch()
     crawler = process.create_crawler(spider)
     process.crawl(crawler, **arguments)
     process.start()
-    cpu_s, wall_s = stopwatch.read()
+    spent = stopwatch.read()
     stats = crawler.stats.get_stats()
     return {
-        "cpu_s": cpu_s,
-        "wall_s": wall_s,
+        "cpu_s": spent.cpu_s,
+        "wall_s": spent.wall_s,
         "max_rss_bytes": max_rss_bytes(),
         "responses": stats.get("response_received_count", 0),
         "finish_reason": stats.get("finish_reason"),

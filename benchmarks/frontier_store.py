@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.bare_sqlite import page_url
+from benchmarks.process_figures import Spent, Stopwatch
 from scrapy_frontier.frontier.runs import open_run, transaction
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.states import Disposition, Event
@@ -29,9 +30,9 @@ from scrapy_frontier.store.opening import open_store
 from scrapy_frontier.store.writer import Writer
 
 
-def write_lives(path: Path, lives: int, under_way: int) -> int:
-    """Take so many URLs through the store's writer from reference to end; return the number of
-    commits.
+def write_lives(path: Path, lives: int, under_way: int) -> tuple[int, Spent]:
+    """Take so many URLs through the store's writer from reference to end. Return the number of
+    commits and what they took, opening and closing left out.
     """
     return asyncio.run(_Lives(path, lives, under_way).run())
 
@@ -45,7 +46,7 @@ class _Lives:
         self._left = lives
         self._under_way = under_way
 
-    async def run(self) -> int:
+    async def run(self) -> tuple[int, Spent]:
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
         with open_store(self._url, create=True) as store:
@@ -61,12 +62,14 @@ class _Lives:
                 deliver=self._deliver,
                 failed=self._ended.set_exception,
             )
+            stopwatch = Stopwatch()
             self._writer.start()
             for _ in range(self._under_way):
                 self._discover_next()
             await self._ended
+            spent = stopwatch.read()
             self._writer.stop()
-        return self._writer.commits
+        return self._writer.commits, spent
 
     def _post(self, call: Callable[[], None]) -> None:
         self._loop.call_soon_threadsafe(call)

@@ -9,7 +9,6 @@ cost.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gc
 import tracemalloc
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 
 from benchmarks import fresh
-from benchmarks.adapter import settle
+from benchmarks.adapter import breathe, settle
 from benchmarks.driven import BREATH, drive, made_requests
 from benchmarks.figures import Table
 from benchmarks.fresh import Figures
@@ -83,7 +82,7 @@ def measure(variant: str, folder: str, hosts: int, sizes: Sequence[int], traced:
         reached = 0
         for size in sizes:
             await _enqueue(crawler, scheduler, hosts, reached, size - reached)
-            await settle(variant, scheduler)
+            await settle(scheduler)
             reached = size
             used_bytes.append(_used_bytes(traced))
         return {
@@ -105,7 +104,7 @@ async def _enqueue(
         if not scheduler.enqueue_request(request):
             raise AssertionError(f"{request} was refused")
         if number % BREATH == 0:
-            await asyncio.sleep(0)
+            await breathe(scheduler)
 
 
 def _used_bytes(traced: bool) -> int:

@@ -37,18 +37,27 @@ def lift_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-@dataclass
+@dataclass(frozen=True)
+class Spent:
+    """What a piece of work took: CPU of the whole process, of the calling thread, and wall time."""
+
+    cpu_s: float
+    thread_cpu_s: float
+    wall_s: float
+
+
 class Stopwatch:
-    """CPU and wall time since it was made."""
+    """Runs from when it is made. Read it in the thread that made it."""
 
-    cpu_at: float
-    wall_at: float
+    def __init__(self) -> None:
+        self._cpu_at = cpu_s()
+        self._thread_cpu_at = time.thread_time()
+        self._wall_at = time.perf_counter()
 
-    @classmethod
-    def start(cls) -> Stopwatch:
-        """A stopwatch that runs."""
-        return cls(cpu_s(), time.perf_counter())
-
-    def read(self) -> tuple[float, float]:
-        """(CPU seconds, wall seconds) so far."""
-        return cpu_s() - self.cpu_at, time.perf_counter() - self.wall_at
+    def read(self) -> Spent:
+        """What has been spent so far."""
+        return Spent(
+            cpu_s() - self._cpu_at,
+            time.thread_time() - self._thread_cpu_at,
+            time.perf_counter() - self._wall_at,
+        )

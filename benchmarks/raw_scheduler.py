@@ -10,16 +10,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from dataclasses import asdict
 
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 
 from benchmarks import fresh
-from benchmarks.adapter import acknowledge, settle
+from benchmarks.adapter import acknowledge, breathe, settle
 from benchmarks.driven import BREATH, drive, made_requests
 from benchmarks.figures import Spread, Table, ratios
 from benchmarks.fresh import Figures
-from benchmarks.process_figures import Stopwatch
+from benchmarks.process_figures import Spent, Stopwatch
 from benchmarks.variants import add_variant_option
 
 QUICK = ["--requests", "2000", "--hosts", "50,500", "--reps", "1"]
@@ -69,75 +70,81 @@ def measure(variant: str, folder: str, hosts: int, count: int) -> Figures:
     """Runs in the measuring process."""
 
     async def enqueue_then_take(crawler: Crawler, scheduler: BaseScheduler) -> Figures:
-        enqueue_cpu_s, enqueue_wall_s = await _enqueue(variant, crawler, scheduler, hosts, count)
-        next_cpu_s, next_wall_s = await _take(variant, crawler, scheduler, count)
+        enqueued = await _enqueue(crawler, scheduler, hosts, count)
+        taken = await _take(crawler, scheduler, count)
         return {
             "variant": variant,
             "hosts": hosts,
             "requests": count,
-            "enqueue_cpu_s": enqueue_cpu_s,
-            "enqueue_wall_s": enqueue_wall_s,
-            "next_cpu_s": next_cpu_s,
-            "next_wall_s": next_wall_s,
+            "enqueue": asdict(enqueued),
+            "next": asdict(taken),
         }
 
     return drive(variant, folder, enqueue_then_take)
 
 
-async def _enqueue(
-    variant: str, crawler: Crawler, scheduler: BaseScheduler, hosts: int, count: int
-) -> tuple[float, float]:
+async def _enqueue(crawler: Crawler, scheduler: BaseScheduler, hosts: int, count: int) -> Spent:
     assert crawler.spider is not None
     requests = list(made_requests(crawler.spider, hosts, 0, count))
-    stopwatch = Stopwatch.start()
+    stopwatch = Stopwatch()
     for number, request in enumerate(requests):
         if not scheduler.enqueue_request(request):
             raise AssertionError(f"{request} was refused")
         if number % BREATH == 0:
-            await asyncio.sleep(0)
-    await settle(variant, scheduler)
+            await breathe(scheduler)
+    await settle(scheduler)
     return stopwatch.read()
 
 
-async def _take(
-    variant: str, crawler: Crawler, scheduler: BaseScheduler, count: int
-) -> tuple[float, float]:
-    stopwatch = Stopwatch.start()
+async def _take(crawler: Crawler, scheduler: BaseScheduler, count: int) -> Spent:
+    stopwatch = Stopwatch()
     taken = 0
     progress_at = time.monotonic()
     while taken < count:
         request = scheduler.next_request()
         if request is not None:
             taken += 1
-            acknowledge(variant, crawler, request)
+            acknowledge(scheduler, crawler, request)
             progress_at = time.monotonic()
-        elif time.monotonic() - progress_at > PATIENCE_S:
+            if taken % BREATH == 0:
+                await breathe(scheduler)
+        elif time.monotonic() - progress_at < PATIENCE_S:
+            # The engine would sleep until it is woken.
+            await asyncio.sleep(0.001)
+        else:
             raise AssertionError(f"{taken} of {count} requests came; none for {PATIENCE_S} s")
-        if request is None or taken % BREATH == 0:
-            await asyncio.sleep(0)
-    await settle(variant, scheduler)
+    await settle(scheduler)
     return stopwatch.read()
 
 
 def _table(hosts: int, options: argparse.Namespace, turns: list[dict[str, Figures]]) -> Table:
     table = Table(
         f"raw_scheduler: {options.requests} requests over {hosts} hosts, {options.reps} turns",
-        ("variant", "enqueue/CPU s", "next/CPU s", "both/CPU s", "ratio"),
+        (
+            "variant",
+            "enqueue/CPU s",
+            "next/CPU s",
+            "both/CPU s",
+            "ratio",
+            "both/loop CPU s",
+            "ratio",
+        ),
     )
-    phases = (("enqueue_cpu_s",), ("next_cpu_s",), ("enqueue_cpu_s", "next_cpu_s"))
+
+    def rates(variant: str, clock: str, *phases: str) -> list[float]:
+        spent = (sum(turn[variant][phase][clock] for phase in phases) for turn in turns)
+        return [options.requests / seconds for seconds in spent]
+
+    both = ("enqueue", "next")
     for variant in options.variants:
-        rates = [
-            [options.requests / sum(turn[variant][phase] for phase in chosen) for turn in turns]
-            for chosen in phases
+        cells = [
+            Spread.of(rates(variant, "cpu_s", "enqueue")).text(0),
+            Spread.of(rates(variant, "cpu_s", "next")).text(0),
         ]
-        base = [
-            options.requests / sum(turn[options.variants[0]][phase] for phase in phases[2])
-            for turn in turns
-        ]
-        table.add(
-            variant,
-            *(Spread.of(rate).text(0) for rate in rates),
-            ratios(rates[2], base).text(2),
-        )
+        for clock in ("cpu_s", "thread_cpu_s"):
+            own, first = (rates(name, clock, *both) for name in (variant, options.variants[0]))
+            cells += [Spread.of(own).text(0), ratios(own, first).text(2)]
+        table.add(variant, *cells)
+    table.notes.append("loop CPU: the event loop's thread alone, without a writer's")
     table.data.extend(figures for turn in turns for figures in turn.values())
     return table

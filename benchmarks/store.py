@@ -15,7 +15,6 @@ from pathlib import Path
 from benchmarks import fresh
 from benchmarks.figures import Spread, Table, ratios
 from benchmarks.fresh import Figures
-from benchmarks.process_figures import Stopwatch
 from benchmarks.variants import FRONTIER, add_variant_option
 
 BARE = "bare"
@@ -81,16 +80,13 @@ def _compare(under_way: int, options: argparse.Namespace) -> Table:
 def measure(variant: str, folder: str, lives: int, under_way: int) -> Figures:
     """Runs in the measuring process."""
     path = Path(folder) / "store.db"
-    module = importlib.import_module(MODULES[variant])
-    stopwatch = Stopwatch.start()
-    commits = module.write_lives(path, lives, under_way)
-    cpu_s, wall_s = stopwatch.read()
+    commits, spent = importlib.import_module(MODULES[variant]).write_lives(path, lives, under_way)
     return {
         "variant": variant,
         "lives": lives,
         "under_way": under_way,
-        "cpu_s": cpu_s,
-        "wall_s": wall_s,
+        "cpu_s": spent.cpu_s,
+        "wall_s": spent.wall_s,
         "commits": commits,
         "bytes": sum(file.stat().st_size for file in path.parent.glob("store.db*")),
     }

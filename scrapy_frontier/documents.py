@@ -1,18 +1,22 @@
-"""The base URL of a response's document, by the HTML Standard.
+"""The document of a response: its base URL, its encoding and its parsed form, by the HTML Standard.
 
-Scrapy looks for `<base>` by a pattern in the first 4096 characters; a long head hides it there.
+Scrapy looks for `<base>` by a pattern in the first 4096 characters, where a long head hides it, and
+its selectors raise ValueError for a page whose `<base>` is no URL.
 """
 
 from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
+import parsel
 from scrapy.http import Response, TextResponse, XmlResponse
+from scrapy.selector import Selector
 
 from scrapy_frontier.identity.query_encoding import keeps_ascii
 from scrapy_frontier.identity.resolve import document_base
 
 _bases: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
+_selectors: WeakKeyDictionary[Response, Selector] = WeakKeyDictionary()
 
 
 def document_base_url(response: Response) -> str:
@@ -32,13 +36,33 @@ def document_encoding(response: Response) -> str:
     return response.encoding if isinstance(response, TextResponse) else "utf-8"
 
 
+def document_selector(response: TextResponse) -> Selector:
+    """Return the selector of a response, also where a broken `<base>` keeps Scrapy from making it."""
+    try:
+        return response.selector
+    except ValueError:
+        return selector_despite_base(response)
+
+
+def selector_despite_base(response: TextResponse) -> Selector:
+    """Return a selector that is made without a look at the document's base.
+
+    Its `response` is None: a way back to the response would keep both for ever.
+    """
+    selector = _selectors.get(response)
+    if selector is None:
+        root = parsel.Selector(text=response.text, type="html").root
+        selector = _selectors[response] = Selector(root=root, type="html")
+    return selector
+
+
 def _find_base(response: Response) -> str:
     if not isinstance(response, TextResponse) or not _may_have_base(response):
         return response.url
-    if response.selector.type != "html":
+    selector = document_selector(response)
+    if selector.type != "html":
         return response.url
-    href = response.xpath("//base/@href").get()
-    return document_base(response.url, href, response.encoding)
+    return document_base(response.url, selector.xpath("//base/@href").get(), response.encoding)
 
 
 def _may_have_base(response: TextResponse) -> bool:

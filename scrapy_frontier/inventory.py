@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from scrapy.http import TextResponse
 
-from scrapy_frontier.documents import document_base_url
+from scrapy_frontier.documents import document_base_url, document_selector
 from scrapy_frontier.identity.attributes import refresh_target, split_srcset, split_tokens
 from scrapy_frontier.identity.references import Reference
 from scrapy_frontier.identity.resolve import resolve
@@ -60,11 +60,12 @@ _WITH_TEXT: Final = frozenset({"a", "button"})
 
 def inventory(response: TextResponse) -> list[Reference]:
     """Return every reference in the attributes of an HTML page, in the order of the document."""
-    if response.selector.type != "html":
+    selector = document_selector(response)
+    if selector.type != "html":
         return []
     base, encoding = document_base_url(response), response.encoding
     references = []
-    for element in elements_of(response.selector.root):
+    for element in elements_of(selector.root):
         tag = tag_of(element)
         for attribute, value in _values(element, tag):
             outcome = resolve(value, base, encoding)

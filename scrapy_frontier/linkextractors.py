@@ -12,7 +12,7 @@ from scrapy.utils.misc import rel_has_nofollow
 from scrapy.utils.python import unique
 from w3lib.html import strip_html5_whitespace
 
-from scrapy_frontier.documents import document_base_url
+from scrapy_frontier.documents import document_base_url, document_selector
 from scrapy_frontier.identity.references import Reference
 from scrapy_frontier.identity.rejections import Rejection
 from scrapy_frontier.identity.resolve import resolve
@@ -62,9 +62,10 @@ class LinkExtractor(LxmlLinkExtractor):
 
     def _documents(self, response: TextResponse) -> list[Any]:
         """Return the regions of the page that are searched."""
+        selector = document_selector(response)
         if not self.restrict_xpaths:
-            return [response.selector]
-        return [region for xpath in self.restrict_xpaths for region in response.xpath(xpath)]
+            return [selector]
+        return [region for xpath in self.restrict_xpaths for region in selector.xpath(xpath)]
 
     def _find(
         self, document: Any, response: TextResponse

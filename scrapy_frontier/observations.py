@@ -17,7 +17,25 @@ from scrapy.http import Response
 from scrapy_frontier.identity.references import Reference
 
 _of_requests: WeakKeyDictionary[Request, Reference] = WeakKeyDictionary()
-_on_responses: WeakKeyDictionary[Response, Counter[Reference]] = WeakKeyDictionary()
+_on_pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
+
+
+class _Page:
+    """What extractors found on one page."""
+
+    __slots__ = ("by_url", "counts")
+
+    def __init__(self) -> None:
+        self.counts: Counter[Reference] = Counter()
+        self.by_url: dict[str, Reference] = {}
+
+    def add(self, references: Iterable[Reference]) -> None:
+        found = Counter(references)
+        self.counts |= found
+        for reference in found:
+            if reference.url is not None:
+                self.by_url.setdefault(reference.href, reference)
+                self.by_url.setdefault(reference.url, reference)
 
 
 def remember_reference(request: Request, reference: Reference) -> None:
@@ -25,23 +43,30 @@ def remember_reference(request: Request, reference: Reference) -> None:
     _of_requests[request] = reference
 
 
-def observed_reference(request: Request) -> Reference | None:
-    """Return the reference that a request was made of, None where that was not observed."""
-    return _of_requests.get(request)
+def observed_reference(request: Request, page: Response | None = None) -> Reference | None:
+    """Return the reference that a request was made of, None where that was not observed.
+
+    `follow` remembers it. A request that was made of a link by hand, as CrawlSpider does it, has
+    the first reference to its URL that an extractor found on `page`.
+    """
+    reference = _of_requests.get(request)
+    if reference is None and page is not None and page in _on_pages:
+        by_url = _on_pages[page].by_url
+        reference = by_url.get(request.url) or by_url.get(request.url.partition("#")[0])
+    return reference
 
 
-def remember_references(response: Response, references: Iterable[Reference]) -> None:
+def remember_references(page: Response, references: Iterable[Reference]) -> None:
     """Keep what an extractor found on a page.
 
     Two extractors that go over the same page see the same references: a reference counts as often
     as the extractor that saw it most.
     """
-    found = Counter(references)
-    seen = _on_responses.get(response)
-    _on_responses[response] = found if seen is None else seen | found
+    if page not in _on_pages:
+        _on_pages[page] = _Page()
+    _on_pages[page].add(references)
 
 
-def observed_references(response: Response) -> list[Reference]:
+def observed_references(page: Response) -> list[Reference]:
     """Return what the extractors found on a page, accepted and rejected, repeated as found."""
-    seen = _on_responses.get(response)
-    return [] if seen is None else list(seen.elements())
+    return list(_on_pages[page].counts.elements()) if page in _on_pages else []

@@ -14,8 +14,13 @@ import parsel
 from scrapy import Request
 from scrapy.http import Response, TextResponse
 from scrapy.link import Link
+from scrapy.selector import Selector
 
-from scrapy_frontier.documents import document_base_url, document_encoding
+from scrapy_frontier.documents import (
+    document_base_url,
+    document_encoding,
+    selector_despite_base,
+)
 from scrapy_frontier.identity.query_encoding import keeps_ascii
 from scrapy_frontier.identity.references import Reference
 from scrapy_frontier.identity.rejections import Rejection
@@ -58,6 +63,14 @@ class WhatwgLinks(_Base):
     """The methods of a response that resolve references, before those of the response's class."""
 
     __slots__ = ()
+
+    @property
+    def selector(self) -> Selector:
+        """The selector of the document; a `<base>` that is no URL does not keep it from being."""
+        try:
+            return super().selector
+        except ValueError:
+            return selector_despite_base(self)
 
     def urljoin(self, url: str) -> str:
         """Return the absolute URL of a reference, with its fragment.

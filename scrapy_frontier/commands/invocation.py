@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from scrapy_frontier.commands.liveness import is_live
+from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.report.runs import find_run, namesakes
 from scrapy_frontier.settings import store_url
 from scrapy_frontier.store.opening import open_store
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """One subcommand: `run` returns the exit status."""
+    """One subcommand: `run` returns the exit status; `formats` are those it can answer in."""
 
     name: str
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[Invocation], int]
+    formats: tuple[str, ...] = ("text", "json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,12 @@ class Invocation:
     @property
     def store_url(self) -> str:
         """The store of `--store`, else the one that a crawl with these settings writes to."""
-        return self.options.store or store_url(self.settings)
+        if self.options.store:
+            return str(self.options.store)
+        try:
+            return store_url(self.settings)
+        except ValueError as exc:
+            raise ConfigError(f"FRONTIER_STORE: {exc}") from exc
 
     @property
     def is_json(self) -> bool:

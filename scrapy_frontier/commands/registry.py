@@ -39,7 +39,7 @@ def add_subcommands(parser: argparse.ArgumentParser, program: str) -> None:
             command.name, help=command.summary, description=f"{command.summary}."
         )
         command.add_arguments(subparser)
-        _add_common(subparser)
+        _add_common(subparser, command)
 
 
 def execute(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -49,7 +49,7 @@ def execute(options: argparse.Namespace, settings: BaseSettings) -> int:
         return command.run(Invocation(options, settings))
     except NoRuns as error:
         return _complain(command, error, NO)
-    except (FrontierError, ValueError) as error:
+    except FrontierError as error:
         return _complain(command, error, UNUSABLE)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -60,7 +60,7 @@ def _complain(command: Subcommand, error: Exception, status: int) -> int:
     return status
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse.ArgumentParser, command: Subcommand) -> None:
     parser.add_argument(
         "--store",
         metavar="URL",
@@ -68,7 +68,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         " JOBDIR, else in the project's .scrapy folder)",
     )
     parser.add_argument("--run", metavar="RUN", help="id or name of the run (default: the latest)")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=command.formats, default=command.formats[0])
     parser.add_argument(
         "-s",
         "--set",

@@ -37,6 +37,7 @@ class Attempt:
         "is_captured",
         "is_charged",
         "is_direct",
+        "is_on_wire",
         "lease",
         "origin_id",
         "request",
@@ -65,6 +66,8 @@ class Attempt:
         self.committed: asyncio.Future[bool] | None = None
         self.has_place = True
         """Whether it holds a place at its origin's gate."""
+        self.is_on_wire = False
+        """Whether it holds one of the places that `CONCURRENT_REQUESTS` gives."""
         self.is_charged = False
         """Whether its request has reached the wire."""
         self.is_captured = False

@@ -30,6 +30,7 @@ from scrapy_frontier.frontier.intake import rank_of
 from scrapy_frontier.frontier.page import CURRENT_PAGE, Page, current_page
 from scrapy_frontier.identity import Rejection, host_of
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.observations import observed_references
 from scrapy_frontier.settings import FrontierSettings
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Dispatch, Lease, Move, Reason, Retry
@@ -51,6 +52,8 @@ SLOT: Final = "scrapy_frontier"
 
 ERROR_REASON: Final = "frontier_error"
 """The reason that the spider is closed with when the frontier cannot go on."""
+
+STOPPING: Final = "frontier: the crawl is being stopped"
 
 CURRENT_ATTEMPT: ContextVar[Attempt | None] = ContextVar("frontier_attempt", default=None)
 """The attempt whose download runs in this context."""
@@ -132,6 +135,9 @@ class Frontier:
         for attempt in self.attempts.values():
             attempt.grant(False)
             attempt.commit(False)
+        if self._open is not None:
+            self._open.dispatch.abandon(IgnoreRequest(STOPPING))
+            self._open.wire.abandon(IgnoreRequest(STOPPING))
         if self._open is not None:
             self._open.close_spider(ERROR_REASON)
 
@@ -267,6 +273,8 @@ class Frontier:
         if not attempt.has_place:
             await self.opened.dispatch.take_place(attempt.gate_key)
             attempt.has_place = True
+        await self.opened.wire.enter()
+        attempt.is_on_wire = True
 
     def charge(self, request: Request) -> None:
         """The request is on the wire."""
@@ -283,6 +291,9 @@ class Frontier:
 
     def give_place_back(self, attempt: Attempt) -> None:
         """The attempt needs its place at the gate no longer, or lends it."""
+        if attempt.is_on_wire:
+            attempt.is_on_wire = False
+            self.opened.wire.leave()
         if not attempt.has_place:
             return
         attempt.has_place = False
@@ -299,7 +310,7 @@ class Frontier:
         self.give_place_back(attempt)
         request.meta["download_slot"] = attempt.user_slot or host_of(attempt.url)
         if self.error is not None:
-            raise IgnoreRequest("frontier: the crawl is being stopped")
+            raise IgnoreRequest(STOPPING)
         finding = capture(response)
         attempt.status = response.status
         attempt.committed = self.opened.loop.create_future()
@@ -434,6 +445,8 @@ class Frontier:
         if attempt is None or page is None or self.error is not None:
             return
         page.is_closed = True
+        if isinstance(result, Response):
+            self.opened.intake.take_extracted(page, observed_references(result))
         self.opened.intake.flush(page)
         if isinstance(result, Failure):
             ending = end_of_failure(result.value, is_captured=attempt.is_captured)

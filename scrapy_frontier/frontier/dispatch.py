@@ -294,10 +294,12 @@ class Dispatch:
             if delay_s is not None:
                 self._waker.wake_in(max(delay_s, 0.001))
 
-    def abandon_waiters(self) -> None:
-        """The crawl is being stopped: nobody gets a place any more."""
+    def abandon(self, error: Exception) -> None:
+        """The crawl is being stopped: those who wait for a place get `error` in its place."""
         for waiter in self._waiters.values():
-            waiter.cancel()
+            if not waiter.done():
+                waiter.set_exception(error)
+        self._waiters.clear()
 
     def _stir(self) -> None:
         """Something has changed at a gate: let the engine ask first, then serve those who wait beside it."""

@@ -23,6 +23,7 @@ from scrapy_frontier.identity import (
     partition,
 )
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.observations import observed_reference
 from scrapy_frontier.policy.scope import Allowed, DomainScope, Excluded
 from scrapy_frontier.states import Event
 from scrapy_frontier.store.edges import Observation
@@ -159,20 +160,21 @@ class Intake:
         """Record a start URL that has no fetch key."""
         self.reject(self._loose_page(ReferenceKind.SEED), rejection)
 
+    def take_extracted(self, page: Page, references: Sequence[Found]) -> None:
+        """Keep what link extractors of ours found on a page; those it rejected are references too."""
+        for found in references:
+            if found.rejection is not None:
+                self.references += 1
+                page.reject(found.rejection.rule, found.rejection.observed)
+            elif found.url is not None:
+                page.observe(self._recent.get(found.url), _line(found))
+            self._flush_if_due(page)
+
     def take_inventory(self, page: Page, references: Sequence[Found]) -> None:
         """Keep every reference of a page as it was found; none of them makes a request."""
         for found in references:
             known = None if found.url is None else self._recent.get(found.url)
-            line = Observation(
-                0,
-                found.observed,
-                found.fragment,
-                found.tag,
-                found.rel,
-                found.text,
-                is_followed=False,
-            ).line()
-            page.observe(known, line)
+            page.observe(known, _line(found, is_followed=False))
             self._flush_if_due(page)
 
     def flush(self, page: Page) -> None:
@@ -220,7 +222,7 @@ class Intake:
         if plain:
             self._recent.put(request.url, known)
             self._recent.put(resolved.url, known)
-        self._observe(page, known, request, resolved.fragment)
+        self._observe(page, known, request, is_first=True)
         return True
 
     def _send(
@@ -273,22 +275,18 @@ class Intake:
     def _again(self, page: Page, known: KnownUrl, request: Request) -> None:
         self.duplicates += 1
         page.refer(known)
-        self._observe(page, known, request)
+        self._observe(page, known, request, is_first=False)
         self._flush_if_due(page)
 
-    def _observe(self, page: Page, known: KnownUrl, request: Request, fragment: str = "") -> None:
-        """Keep the observed spelling where the request remembers one, and the fragment, which no key holds."""
-        seen: Any = getattr(request, "observed_reference", None)
-        if seen is not None:
-            line = Observation(
-                0, seen.observed, seen.fragment, seen.tag, seen.rel, seen.text
-            ).line()
-        elif fragment or "#" in request.url:
-            fragment = fragment or request.url.partition("#")[2]
-            line = Observation(0, request.url, fragment).line()
-        else:
-            return
-        page.observe(known, line)
+    def _observe(self, page: Page, known: KnownUrl, request: Request, *, is_first: bool) -> None:
+        """Keep the spelling of a first reference, and every fragment: no key holds it."""
+        seen = observed_reference(request)
+        if seen is None:
+            fragment = request.url.partition("#")[2]
+            if fragment:
+                page.observe(known, Observation(0, request.url, fragment).line())
+        elif is_first or seen.fragment:
+            page.observe(known, _line(seen))
 
     def record(self, request: Request) -> str | None:
         """The request as the store keeps it; None, counted, where it cannot be stored."""
@@ -364,6 +362,14 @@ def _milliseconds(meta: Mapping[str, Any], name: str) -> int:
             extra={"action": "bad_meta"},
         )
         return 0
+
+
+def _line(found: Found, *, is_followed: bool = True) -> str:
+    """How a reference stood on its page, as the edges keep it; the target is told apart from it."""
+    seen = Observation(
+        0, found.observed, found.fragment, found.tag, found.rel, found.text, is_followed
+    )
+    return seen.line()
 
 
 def _exclusion(decision: Excluded) -> Verdict:

@@ -22,6 +22,7 @@ from scrapy_frontier.frontier.dispatch import Dispatch, Pick
 from scrapy_frontier.frontier.intake import Intake, waiver_of
 from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.seeds import sift_start_urls
+from scrapy_frontier.frontier.wire import Wire
 from scrapy_frontier.identity import Rejection, host_of, load, resolve
 from scrapy_frontier.policy.scope import DomainScope, Excluded
 from scrapy_frontier.scheduling import BandTable, Schedule
@@ -71,6 +72,7 @@ class Open:
     codec: RequestCodec
     waker: seams.Waker
     loop: asyncio.AbstractEventLoop
+    wire: Wire
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
 
@@ -158,7 +160,8 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         scrapy_settings.getint("URLLENGTH_LIMIT"),
         dispatch.keep_volatile,
     )
-    opened = Open(frontier, store, lock, run, writer, dispatch, intake, codec, waker, loop)
+    wire = Wire(scrapy_settings.getint("CONCURRENT_REQUESTS"))
+    opened = Open(frontier, store, lock, run, writer, dispatch, intake, codec, waker, loop, wire)
     with store.reader() as connection:
         dispatch.resume(connection)
     writer.start()
@@ -181,7 +184,6 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     """Commit what is queued, write how the run ended, and its report; runs also after a failure of the frontier."""
     opened.is_closing = True
     opened.waker.cancel()
-    opened.dispatch.abandon_waiters()
     if frontier.error is None:
         opened.intake.flush_loose()
     await opened.loop.run_in_executor(None, opened.writer.stop)

@@ -49,6 +49,11 @@ class Reference:
         return cls(spelling, outcome.url, None, outcome.fragment, tag, attribute, rel, text)
 
     @property
+    def href(self) -> str:
+        """The request URL with the fragment, `""` where there is none."""
+        return f"{self.url}#{self.fragment}" if self.url and self.fragment else self.url or ""
+
+    @property
     def is_nofollow(self) -> bool:
         """Whether the page's author asks that the link is not followed (`rel=nofollow`)."""
         return "nofollow" in self.rel.lower().replace(",", " ").split()

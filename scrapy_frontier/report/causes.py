@@ -9,14 +9,14 @@ from sqlalchemy import text
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.report.account import Budget, Cause, RejectedCause, RobotsAccount
 from scrapy_frontier.report.figures import StandingCount
-from scrapy_frontier.report.names import parsed, select_in, urls
+from scrapy_frontier.report.names import label, parsed, select_in, urls
 from scrapy_frontier.states import Disposition, State
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from scrapy_frontier.report.figures import Figures
-    from scrapy_frontier.report.names import Codes
+    from scrapy_frontier.report.names import Codes, label
 
 BUDGET_RULES: Final = "budget"
 """First word of the rules that are budgets."""
@@ -37,8 +37,8 @@ def causes(connection: Connection, figures: Figures, codes: Codes) -> tuple[Caus
     ordered = sorted(found.items(), key=lambda item: (-item[1].count, item[0]))
     return tuple(
         Cause(
-            State(state).label,
-            Disposition(disposition).label if disposition else None,
+            label(State, state),
+            label(Disposition, disposition) if disposition else None,
             codes[reason_id] if reason_id else None,
             group.count,
             example.get(group.example, ""),
@@ -59,7 +59,7 @@ def rejected_causes(
     return tuple(
         RejectedCause(
             codes[reason_id],
-            ReferenceKind(kind).label,
+            label(ReferenceKind, kind),
             found.count,
             rows[found.example].observed,
             pages.get(rows[found.example].source_id),

@@ -13,7 +13,7 @@ from scrapy_frontier.report.causes import budgets, causes, rejected_causes, robo
 from scrapy_frontier.report.deadletters import dead_letters
 from scrapy_frontier.report.figures import REFERENCE_COUNTS, Figures, read_figures
 from scrapy_frontier.report.instants import iso
-from scrapy_frontier.report.names import Codes, parsed
+from scrapy_frontier.report.names import Codes, label, parsed
 from scrapy_frontier.report.origins import origin_accounts
 from scrapy_frontier.report.redirects import redirects
 from scrapy_frontier.report.runs import RunNotFound
@@ -131,12 +131,12 @@ def _identities(figures: Figures, codes: Codes) -> account.Identities:
         suppressed=by_rule(State.SUPPRESSED),
         deferred=by_rule(State.DEFERRED),
         terminal=_most(
-            (Disposition(standing.disposition).label, found.count)
+            (label(Disposition, standing.disposition), found.count)
             for standing, found in figures.standing.items()
             if standing.state == State.TERMINAL
         ),
         unresolved=_most(
-            (State(standing.state).label, found.count)
+            (label(State, standing.state), found.count)
             for standing, found in figures.standing.items()
             if standing.state in UNRESOLVED
         ),
@@ -174,7 +174,7 @@ def _references(figures: Figures, codes: Codes) -> account.References:
             (codes[reason_id], found.count) for (_, reason_id), found in figures.rejected.items()
         ),
         by_kind={
-            ReferenceKind(kind).label: account.KindAccount(
+            label(ReferenceKind, kind): account.KindAccount(
                 *(figures.references[kind, name] for name in REFERENCE_COUNTS)
             )
             for kind in kinds

@@ -134,7 +134,7 @@ def _locks(store: Store, wanted: str | None, is_live: Liveness) -> Iterator[Chec
     query = "SELECT run_id, name FROM run WHERE state = 'running' ORDER BY run_id"
     with store.reader() as connection:
         only = None if wanted is None else find_run(connection, wanted)
-        open_runs = connection.execute(text(query)).tuples().all()
+        open_runs = connection.execute(text(query)).all()
     words = {
         True: "a process works on it",
         False: "interrupted: no process works on it, and it can be resumed",

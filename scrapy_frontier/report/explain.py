@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import text
 
+from scrapy_frontier.errors import StoreError
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.identity.rejections import observe
 from scrapy_frontier.report.history import history
 from scrapy_frontier.report.instants import iso
 from scrapy_frontier.report.lookup import look_up
-from scrapy_frontier.report.names import NO_REASON, urls
+from scrapy_frontier.report.names import NO_REASON, label, urls
 from scrapy_frontier.report.sentences import gate_sentence, state_sentence
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store.edges import unpack, unpack_observations
@@ -166,8 +167,13 @@ def explain(
 def _explained(
     connection: Connection, run_id: int, run: RunStanding, found: Found, now_ms: int
 ) -> IdentityExplained:
-    row = connection.execute(text(_CURRENT), {"identity": found.identity_id}).one()
+    row = connection.execute(text(_CURRENT), {"identity": found.identity_id}).first()
     steps = history(connection, found.identity_id)
+    if row is None or not steps:
+        raise StoreError(
+            f"identity {found.identity_id} ({found.url}) has no history in the ledger: run"
+            " `scrapy frontier verify`"
+        )
     last = steps[-1]
     attempts = sum(step.event == Event.DISPATCH.label for step in steps)
     in_flight = connection.scalar(text(_IN_FLIGHT), {"run": run_id, "origin": row.origin_id})
@@ -207,7 +213,7 @@ def _ahead(connection: Connection, row: Any) -> int:
 def _first_seen(connection: Connection, run_id: int, row: Any, first: Step) -> FirstSeen:
     seen = _observation(connection, run_id, row.source_id, row.identity_id)
     return FirstSeen(
-        kind=ReferenceKind(row.kind).label,
+        kind=label(ReferenceKind, row.kind),
         page=urls(connection, [row.source_id]).get(row.source_id),
         at=first.at,
         depth=row.depth,
@@ -244,7 +250,7 @@ def _rejected(connection: Connection, run_id: int, asked: str) -> tuple[Rejected
     pages = urls(connection, [row.source_id for row in rows if row.source_id])
     return tuple(
         RejectedSeen(
-            row.code or NO_REASON, ReferenceKind(row.kind).label, row.n, pages.get(row.source_id)
+            row.code or NO_REASON, label(ReferenceKind, row.kind), row.n, pages.get(row.source_id)
         )
         for row in rows
     )

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import text
 
+from scrapy_frontier.report.names import pairs
 from scrapy_frontier.states import Event, State
 
 if TYPE_CHECKING:
@@ -176,9 +177,7 @@ def _identities(connection: Connection, run_id: int | None, runs: Runs) -> None:
 
 
 def _moves(connection: Connection, run_id: int | None, runs: Runs) -> None:
-    contexts: dict[int, int] = dict(
-        connection.execute(text("SELECT context_id, run_id FROM context")).tuples().all()
-    )
+    contexts = pairs(connection, "SELECT context_id, run_id FROM context")
     own = ", ".join(str(context) for context, run in contexts.items() if run == run_id)
     only = None if run_id is None else f"context_id IN ({own})"
     for context, event, move, count in _ranges(connection, _MOVES, "transition.seq", only):
@@ -228,9 +227,7 @@ def _visits(connection: Connection, run_id: int | None, runs: Runs) -> None:
         runs[run].visits_waiting = count
 
 
-def _ranges(
-    connection: Connection, query: str, column: str, only: str | None
-) -> Iterator[tuple[int, ...]]:
+def _ranges(connection: Connection, query: str, column: str, only: str | None) -> Iterator[Any]:
     """The groups of each range of ids, one range after the other."""
     table = column.partition(".")[0]
     bounds = text(f"SELECT coalesce(min({column}), 0), coalesce(max({column}), -1) FROM {table}")
@@ -238,4 +235,4 @@ def _ranges(
     where = f"WHERE {column} BETWEEN :low AND :high"
     statement = text(query.format(where=where if only is None else f"{where} AND {only}"))
     for low in range(lowest, highest + 1, RANGE):
-        yield from connection.execute(statement, {"low": low, "high": low + RANGE - 1}).tuples()
+        yield from connection.execute(statement, {"low": low, "high": low + RANGE - 1})

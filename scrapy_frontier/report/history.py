@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import text
 
 from scrapy_frontier.report.instants import iso
-from scrapy_frontier.report.names import parsed
+from scrapy_frontier.report.names import label, parsed
 from scrapy_frontier.states import Disposition, Event, State
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ def _step(row: Any) -> Step:
     return Step(
         seq=row.seq,
         at=iso(row.at_ms),
-        event=Event(row.event).label,
-        source=State(row.from_to >> 4).label,
-        target=State(row.from_to & 15).label,
-        disposition=Disposition(row.disposition).label if row.disposition else None,
+        event=label(Event, row.event),
+        source=label(State, row.from_to >> 4),
+        target=label(State, row.from_to & 15),
+        disposition=label(Disposition, row.disposition) if row.disposition else None,
         reason=row.code,
         detail=parsed(row.detail),
         attempt=row.attempt_id or None,

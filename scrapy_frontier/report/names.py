@@ -12,6 +12,9 @@ from sqlalchemy import bindparam, text
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from scrapy_frontier.identity.kinds import ReferenceKind
+    from scrapy_frontier.states import Disposition, Event, State
+
 _CHUNK: Final = 500
 
 NO_REASON: Final = "unnamed"
@@ -24,10 +27,15 @@ class Codes(dict[int, str]):
     @classmethod
     def of(cls, connection: Connection) -> Codes:
         """All codes of the store."""
-        return cls(connection.execute(text("SELECT reason_id, code FROM reason")).tuples().all())
+        return cls(pairs(connection, "SELECT reason_id, code FROM reason"))
 
     def __missing__(self, reason_id: int) -> str:
         return NO_REASON
+
+
+def pairs(connection: Connection, query: str) -> dict[int, Any]:
+    """The rows of a query with two columns, the second by the first."""
+    return {number: value for number, value in connection.execute(text(query))}
 
 
 def urls(connection: Connection, identity_ids: Iterable[int]) -> Mapping[int, str]:
@@ -54,6 +62,14 @@ def select_in(
     left = iter(dict.fromkeys(values))
     while part := list(islice(left, _CHUNK)):
         yield from connection.execute(statement, {"ids": part, **parameters})
+
+
+def label(kind: type[State | Event | Disposition | ReferenceKind], number: int) -> str:
+    """The label of a number of the store, also of one that has none in this version."""
+    try:
+        return kind(number).label
+    except ValueError:
+        return f"{kind.__name__} {number}"
 
 
 def parsed(detail: str | None) -> Any:

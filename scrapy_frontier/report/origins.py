@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from scrapy_frontier.report.account import OriginAccount
 from scrapy_frontier.report.instants import iso
+from scrapy_frontier.report.names import label
 from scrapy_frontier.states import State
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def origin_accounts(
     attempts: defaultdict[int, list[_Attempts]] = defaultdict(list)
     for kind, found in figures.attempts.items():
         attempts[kind.origin_id].append((kind, found))
-    rows = connection.execute(text(_ORIGINS), {"run": run_id}).tuples().all()
+    rows = connection.execute(text(_ORIGINS), {"run": run_id}).all()
     rows = sorted(rows, key=lambda row: (-states[row[0]].total(), row[1]))
     return tuple(
         _account(origin, next_ms, states[number], attempts[number])
@@ -49,7 +50,7 @@ def _account(
         by_status[f"{kind.status_class}xx" if kind.status_class else "none"] += found.count
     return OriginAccount(
         origin=origin,
-        identities={State(state).label: states[state] for state in sorted(states)},
+        identities={label(State, state): states[state] for state in sorted(states)},
         attempts=by_status.total(),
         by_status=dict(sorted(by_status.items())),
         bytes=sum(found.size for _, found in groups),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import text
 
-from scrapy_frontier.report.replay import name
+from scrapy_frontier.report.names import label
 from scrapy_frontier.states import Disposition, State
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def compare_projection(
             if row[:9] != fold:
                 _blame(row, fold, findings)
             if row[9] and row[4] not in _TIMED:
-                findings.add(1, number, f"a time is due, but it is {name(State, row[4])}")
+                findings.add(1, number, f"a time is due, but it is {label(State, row[4])}")
             if dispatches[number]:
                 findings.add(
                     3, number, f"dispatch events less attempts: {dispatches[number]}, not 0"
@@ -111,7 +111,7 @@ def _blame(row: tuple[Any, ...], fold: tuple[int, ...], findings: Findings) -> N
 
 def _shown(field: str, number: int) -> str:
     if field == "state":
-        return name(State, number)
+        return label(State, number)
     if field == "disposition" and number:
-        return name(Disposition, number)
+        return label(Disposition, number)
     return str(number)

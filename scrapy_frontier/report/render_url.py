@@ -91,6 +91,7 @@ def render_history(
 
 def _steps(steps: Sequence[Step]) -> list[str]:
     lines = []
+    width = max(len(_move(step)) for step in steps)
     place: tuple[str | None, str | None] | None = None
     for step in steps:
         if (step.worker, step.policy_version) != place:
@@ -98,18 +99,24 @@ def _steps(steps: Sequence[Step]) -> list[str]:
             lines.append(
                 f"  session {step.session} on {step.worker}, policy version {step.policy_version}"
             )
-        lines.append(_step(step))
+        lines.append(_step(step, width))
         if step.detail is not None:
-            lines.append(f"{'':30}{_inputs(step.detail)}")
+            lines.append(f"{'':{width + 51}}{_inputs(step.detail)}")
     return lines
 
 
-def _step(step: Step) -> str:
+def _move(step: Step) -> str:
     ended = f" ({step.disposition})" if step.disposition else ""
-    attempt = f"  attempt {step.attempt}" if step.attempt else ""
-    reason = f"  {step.reason}" if step.reason else ""
+    return f"{step.source} -> {step.target}{ended}"
+
+
+def _step(step: Step, width: int) -> str:
+    attempt = f"attempt {step.attempt}" if step.attempt else ""
     at = (step.at or "-").replace("T", " ").removesuffix("Z")
-    return f"  {at:<23}  {step.event:<10}  {step.source} -> {step.target}{ended}{reason}{attempt}"
+    line = (
+        f"  {at:<23}  {step.event:<10}  {_move(step):<{width}}  {attempt:<10}  {step.reason or ''}"
+    )
+    return line.rstrip()
 
 
 def _inputs(detail: Any) -> str:

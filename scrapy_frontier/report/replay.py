@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.report.names import label
 from scrapy_frontier.states import Disposition, Event, State, advance
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Replay:
             last = columns.last_seq.view[identity]
             add(2, identity, f"transition {seq} follows {prev_seq}, but the last one was {last}")
         if state != source:
-            was, begins = name(State, state), name(State, source)
+            was, begins = label(State, state), label(State, source)
             add(2, identity, f"transition {seq} begins in {begins}, but the state was {was}")
         if move not in LEGAL_MOVES:
             add(2, identity, f"transition {seq} is not allowed: {describe(move)}")
@@ -185,14 +186,6 @@ class Replay:
 
 def describe(move: int) -> str:
     """A `MOVE` in words."""
-    event, source, target = name(Event, move >> 16), move >> 12 & 15, move >> 8 & 15
-    ended = f" as {name(Disposition, move & 255)}" if move & 255 else ""
-    return f"{event} from {name(State, source)} to {name(State, target)}{ended}"
-
-
-def name(kind: type[State] | type[Event] | type[Disposition], number: int) -> str:
-    """The label of a number of the store, also of one that has none."""
-    try:
-        return kind(number).label
-    except ValueError:
-        return f"{kind.__name__.lower()} {number}"
+    event, source, target = label(Event, move >> 16), move >> 12 & 15, move >> 8 & 15
+    ended = f" as {label(Disposition, move & 255)}" if move & 255 else ""
+    return f"{event} from {label(State, source)} to {label(State, target)}{ended}"

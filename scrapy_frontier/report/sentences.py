@@ -32,30 +32,30 @@ def state_sentence(
     before it in its origin's queue.
     """
     rule = f" ({last.reason})" if last.reason else ""
-    match State[last.target.upper()]:
-        case State.TERMINAL:
+    match last.target:
+        case State.TERMINAL.label:
             end = _ENDS.get(last.disposition or "", "It came to its end")
             return f"{end}{rule}, at {clock(last.at)}, after {_counted(attempts, 'attempt')}."
-        case State.SUPPRESSED:
+        case State.SUPPRESSED.label:
             return f"It is excluded by the rule {last.reason or 'that has no name'}{_inputs(last)}."
-        case State.DEFERRED:
+        case State.DEFERRED.label:
             until = f"until {clock(due_at)}" if due_at else "until it is released"
             return f"It is held back by the rule {last.reason or 'that has no name'} {until}."
-        case State.RETRYABLE:
+        case State.RETRYABLE.label:
             return f"Its last attempt failed{rule}; it is tried again {_when(due_at)}."
-        case State.FETCHING if is_live:
+        case State.FETCHING.label if is_live:
             return f"An attempt is under way since {clock(last.at)}."
-        case State.FETCHING:
+        case State.FETCHING.label:
             return f"An attempt was under way when the process ended{_fate(is_over)}."
-        case State.FETCHED if is_live:
+        case State.FETCHED.label if is_live:
             return (
                 f"Its response is in{rule} since {clock(last.at)}, and its page is being processed."
             )
-        case State.FETCHED:
+        case State.FETCHED.label:
             return (
                 f"Its response came{rule}, but the process ended within its page{_fate(is_over)}."
             )
-        case State.SCHEDULED:
+        case State.SCHEDULED.label:
             return (
                 f"It waits in its origin's queue since {clock(last.at)}, behind {ahead:,} others."
             )

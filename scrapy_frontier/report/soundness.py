@@ -37,7 +37,7 @@ def check_file(connection: Connection, findings: Findings) -> bool:
         return True
     try:
         problems = connection.scalars(text(f"PRAGMA integrity_check({_EXAMPLES})")).all()
-        foreign = connection.execute(text("PRAGMA foreign_key_check")).tuples().all()
+        foreign = connection.execute(text("PRAGMA foreign_key_check")).all()
     except DatabaseError as error:
         findings.add(0, 0, f"the store is damaged: {error.orig}; restore a backup")
         return False

@@ -18,7 +18,7 @@ from scrapy_frontier.report.columns import Columns, columns
 from scrapy_frontier.report.equations import equations
 from scrapy_frontier.report.figures import read_figures
 from scrapy_frontier.report.findings import Finding, Findings
-from scrapy_frontier.report.names import urls
+from scrapy_frontier.report.names import pairs, urls
 from scrapy_frontier.report.projection import compare_projection
 from scrapy_frontier.report.replay import MOVE, Replay
 from scrapy_frontier.report.soundness import check_dangling, check_file, check_triggers
@@ -162,7 +162,7 @@ class _Audit:
             (self._contexts, "SELECT context_id, run_id FROM context"),
             (self._sessions, "SELECT session_id, run_id FROM session"),
         ):
-            known.update(connection.execute(text(query)).tuples().all())
+            known.update(pairs(connection, query))
         return {
             table: int(connection.scalar(text(f"SELECT max({key}) FROM {table}")) or 0)
             for table, key in _TABLES.items()
@@ -223,9 +223,7 @@ class _Audit:
 
     def _check_equations(self, connection: Connection) -> None:
         self._progress("Adding up the account", 0, 1)
-        states: dict[int, str] = dict(
-            connection.execute(text("SELECT run_id, state FROM run")).tuples().all()
-        )
+        states = pairs(connection, "SELECT run_id, state FROM run")
         for run, figures in read_figures(connection, self._run_id).items():
             for equation in equations(figures, states.get(run, "unknown")):
                 if not equation.holds:

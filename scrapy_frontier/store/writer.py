@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 GROUP_LIMIT: Final = 2000
 """Messages in one transaction at the most: about 10,000 rows, some tenths of a second."""
 
+LINGER_S: Final = 0.002
+"""How long the writer lets messages gather once there is one: short beside any network, and half the transactions."""
+
 BUSY_TRIES: Final = 5
 """How often a transaction is tried while another process holds the store."""
 
@@ -117,6 +120,8 @@ class Writer:
         try:
             while True:
                 self._wake.wait()
+                if not self._stopping:
+                    time.sleep(LINGER_S)
                 self._wake.clear()
                 while self._queue:
                     self._commit(self._drain())

@@ -10,18 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pytest
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 from sqlalchemy import text
 
+from scrapy_frontier.frontier import Frontier
 from scrapy_frontier.report import Coverage, coverage
 from scrapy_frontier.report.verify import verify
 from scrapy_frontier.states import Disposition, State
 from scrapy_frontier.store.opening import open_store
 from scrapy_frontier.testing import Origin, RequestLog, ScriptedServer
 
-PATIENCE_S = 30.0
+PATIENCE_S = 15.0
 """How long a crawl may take; a hanging one fails its test instead of stopping all."""
 
 BASE_SETTINGS: Mapping[str, Any] = {
@@ -167,6 +169,17 @@ class Result:
         return self
 
 
+async def _finish(crawler: Crawler, patience_s: float, kwargs: Mapping[str, Any]) -> None:
+    """Run the crawl; one that does not end is stopped, and fails with what it waits for."""
+    crawling = asyncio.ensure_future(crawler.crawl_async(**kwargs))
+    await asyncio.wait({crawling}, timeout=patience_s)
+    if crawling.done():
+        return crawling.result()
+    state = f"{Frontier.of(crawler)!r}"
+    await asyncio.wait({asyncio.ensure_future(crawler.stop_async())}, timeout=5)
+    pytest.fail(f"the crawl did not end within {patience_s} s: {state}")
+
+
 @dataclass
 class Lab:
     """A server, a folder, and crawls on them."""
@@ -219,7 +232,7 @@ class Lab:
         )
         if before is not None:
             before(crawler)
-        await deferred_from_coro(asyncio.wait_for(crawler.crawl_async(**kwargs), patience_s))
+        await deferred_from_coro(_finish(crawler, patience_s, kwargs))
         return Result(
             crawler,
             crawler.spider,

@@ -41,8 +41,11 @@ ADMITTED = Verdict(Event.ENQUEUE, Reason("admission.scope"))
 class Ledger:
     """One run in one store, and the verbs of a crawl."""
 
-    def __init__(self, path: Path, *, name: str = "nightly", spider: str = "docs") -> None:
-        self.store: Store = open_store(f"sqlite:///{path}", create=True)
+    def __init__(
+        self, path: Path | None = None, *, name: str = "nightly", spider: str = "docs"
+    ) -> None:
+        self.url = f"sqlite:///{path}" if path else "sqlite://"
+        self.store: Store = open_store(self.url, create=True)
         self._clock = itertools.count(START_MS, 1000)
         self.run_id = 0
         self.begin(name, spider)

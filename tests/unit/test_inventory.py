@@ -34,16 +34,24 @@ def found(body: str) -> list[tuple[str, str, str | None]]:
         ),
         (
             "<img src=/a srcset='/b 1x, /c 2x' longdesc=/d>",
-            [("img", "src", "a"), ("img", "srcset", "b"), ("img", "srcset", "c")]
-            + [("img", "longdesc", "d")],
+            [
+                ("img", "src", "a"),
+                ("img", "srcset", "b"),
+                ("img", "srcset", "c"),
+                ("img", "longdesc", "d"),
+            ],
         ),
         ("<script src=/x.js></script>", [("script", "src", "x.js")]),
         ("<iframe src=/x></iframe>", [("iframe", "src", "x")]),
         ("<frameset><frame src=/x></frameset>", [("frame", "src", "x")]),
         (
             "<video src=/a poster=/b><source src=/c><track src=/d></video>",
-            [("video", "src", "a"), ("video", "poster", "b"), ("source", "src", "c")]
-            + [("track", "src", "d")],
+            [
+                ("video", "src", "a"),
+                ("video", "poster", "b"),
+                ("source", "src", "c"),
+                ("track", "src", "d"),
+            ],
         ),
         ("<audio src=/x></audio>", [("audio", "src", "x")]),
         ("<embed src=/x>", [("embed", "src", "x")]),

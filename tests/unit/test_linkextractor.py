@@ -15,7 +15,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from scrapy_frontier import LinkExtractor as PublicLinkExtractor
 from scrapy_frontier.identity import PORT_MALFORMED, SCHEME_UNSUPPORTED, URL_MALFORMED
 from scrapy_frontier.linkextractors import LinkExtractor
-from scrapy_frontier.observations import observed_references
+from scrapy_frontier.observations import observed_reference, observed_references
 
 URL = "http://site.example/dir/page.html"
 
@@ -214,10 +214,10 @@ def test_process_value_that_breaks_a_link_is_told() -> None:
 
 def test_characters_that_the_encoding_lacks_do_not_lose_the_link() -> None:
     """The query is in the document's encoding, what it lacks as a numeric reference (FC52)."""
-    response = page("<a href='/a?q=п☃'>x</a><a href='/б'>y</a>", "cp1251")
+    response = page("<a href='/a?q=п☃'>x</a><a href='/я'>y</a>", "cp1251")
     assert links_of(response) == [
         "http://site.example/a?q=%EF%26%239731%3B",
-        "http://site.example/%D0%B1",
+        "http://site.example/%D1%8F",
     ]
 
 
@@ -250,6 +250,12 @@ def test_crawl_spider_rules_take_it() -> None:
     requests = list(spider._requests_to_follow(response))
     assert [request.url for request in requests] == ["http://site.example/dir/a//b"]
     assert requests[0].meta["link_text"] == "b"
+    reference = observed_reference(requests[0], response)
+    assert reference is not None
+    assert (reference.observed, reference.text) == ("a//b", "b")
+    assert observed_reference(requests[0]) is None
+    assert observed_reference(Request(f"{requests[0].url}#x"), response) == reference
+    assert observed_reference(Request(f"{requests[0].url}?x"), response) is None
 
 
 def test_a_subclass_may_choose_links() -> None:

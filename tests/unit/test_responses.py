@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.http import HtmlResponse, JsonRequest, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.link import Link
-from scrapy.utils.response import response_from_dict
+from scrapy.utils import response as response_utils
 
 from scrapy_frontier.identity import (
     PORT_MALFORMED,
@@ -76,8 +78,7 @@ def test_response_stays_what_it_is(response_class: type[Response]) -> None:
         assert isinstance(copy, response_class)
         assert copy.urljoin("a//b") == "http://site.example/dir/a//b"
     assert repr(response) == f"<203 {URL}>"
-    plain = response.replace(cls=TextResponse, encoding="utf-8")
-    assert type(plain) is TextResponse
+    assert type(response.replace(cls=response_class)) is response_class
 
 
 def test_class_of_a_project_keeps_its_own_ways() -> None:
@@ -100,7 +101,7 @@ def test_stored_form_names_the_original_class() -> None:
     response = page()
     if not hasattr(response, "to_dict"):
         pytest.skip("this Scrapy has no Response.to_dict()")
-    back = response_from_dict(response.to_dict())
+    back = response_utils.response_from_dict(response.to_dict())
     assert type(back) is HtmlResponse
     assert (back.url, back.body) == (response.url, response.body)
 
@@ -314,6 +315,27 @@ def test_base_far_down_counts() -> None:
     assert response.follow("a").url == "http://cdn.example/a"
 
 
+@pytest.mark.parametrize("href", ["http://[broken", "http://host:port/", "//{host}:{port}/"])
+def test_broken_base_does_not_cost_the_page(href: str) -> None:
+    """Scrapy's selectors raise for a page whose `<base>` is no URL; here the page can be read."""
+    response = page(f"<head><base href='{href}'></head><a href=a//b>x</a>")
+    assert response.css("a::attr(href)").getall() == ["a//b"]
+    assert response.selector is response.selector
+    assert response.follow(response.css("a")[0]).url == "http://site.example/dir/a//b"
+
+
+def test_what_is_remembered_goes_with_its_object() -> None:
+    """Bases, selectors and observations are kept no longer than the response and its requests."""
+    for body in (PAGE, "<base href='http://host:port/'><a href=/1>x</a>"):
+        response = page(body)
+        request = response.follow(response.css("a[href]")[0])
+        LinkExtractor().extract_links(response)
+        remains = [weakref.ref(response), weakref.ref(request)]
+        del response, request
+        gc.collect()
+        assert [reference() for reference in remains] == [None, None]
+
+
 @pytest.mark.parametrize(
     ("encoding", "url"),
     [
@@ -333,5 +355,5 @@ def test_query_is_in_the_encoding_of_the_page(encoding: str, url: str) -> None:
 
 def test_followed_request_can_become_another_class() -> None:
     """What comes out of `follow` is an ordinary request."""
-    request = page().follow("/1").replace(cls=JsonRequest, data={"a": 1})
-    assert (request.url, request.body) == ("http://site.example/1", b'{"a": 1}')
+    request = page().follow("/1").replace(cls=JsonRequest, method="POST")
+    assert (type(request), request.url) == (JsonRequest, "http://site.example/1")
