@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=lambda text: [int(part) for part in text.split(",")],
         default=[16, 64],
         metavar="N,N",
-        help="values of CONCURRENT_REQUESTS (default: 16,64)",
+        help="values of CONCURRENT_REQUESTS",
     )
     parser.add_argument(
         "--latency-ms", type=float, default=0.0, help="time the site takes to answer"
@@ -110,7 +110,7 @@ def _table(
     table = Table(
         f"crawl: {plan.pages} pages, {plan.links} links a page, {plan.origins} origins,"
         f" CONCURRENT_REQUESTS={concurrency}, spider {options.spider}, {options.reps} turns",
-        ("variant", "pages/CPU s", "ratio", "pages/s", "ratio", "max RSS MB"),
+        ("variant", "pages/CPU s", "ratio", "pages/s", "ratio", "max RSS MB", "start-up CPU s"),
     )
     base = options.variants[0]
     for variant in options.variants:
@@ -125,6 +125,7 @@ def _table(
             Spread.of(per_wall[variant]).text(0),
             ratios(per_wall[variant], per_wall[base]).text(2),
             Spread.of(t[variant]["max_rss_bytes"] / 1e6 for t in turns).text(0),
+            Spread.of(t[variant]["startup_cpu_s"] for t in turns).text(2),
         )
     site_cpu = Spread.of(t[base]["site"]["cpu_s"] / t[base]["wall_s"] for t in turns)
     table.notes.append(f"the site kept {site_cpu.median:.0%} of a core busy meanwhile ({base})")

@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=lambda text: [int(part) for part in text.split(",")],
         default=[100_000, 1_000_000],
         metavar="N,N",
-        help="numbers of pending URLs (default: 100000,1000000)",
+        help="numbers of pending URLs",
     )
     parser.add_argument("--hosts", type=int, default=500, help="hosts of the URLs")
     parser.add_argument(

@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=lambda text: [int(part) for part in text.split(",")],
         default=[50, 500, 5000],
         metavar="N,N",
-        help="numbers of hosts (default: 50,500,5000)",
+        help="numbers of hosts",
     )
 
 

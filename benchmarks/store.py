@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=lambda text: [int(part) for part in text.split(",")],
         default=[16, 64, 1000],
         metavar="N,N",
-        help="life cycles under way at once: they set the size of transactions (16,64,1000)",
+        help="life cycles under way at once: they set the size of transactions",
     )
 
 

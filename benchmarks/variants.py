@@ -53,5 +53,5 @@ def add_variant_option(parser: argparse.ArgumentParser, known: Sequence[str] = V
         type=lambda text: text.split(","),
         default=runnable,
         metavar="NAMES",
-        help=f"of {', '.join(known)}; the first counts as 1.00 (default: {','.join(runnable)})",
+        help=f"of {', '.join(known)}; the first counts as 1.00",
     )

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from scrapy.downloadermiddlewares import redirect
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 SCHEDULER: Final = "scrapy_frontier.scheduler.Scheduler"
 ADMISSION: Final = "scrapy_frontier.downloadermiddlewares.admission.AdmissionMiddleware"
 DISCOVERY: Final = "scrapy_frontier.spidermiddlewares.discovery.DiscoveryMiddleware"
+REDIRECT: Final = "scrapy_frontier.downloadermiddlewares.redirect.RedirectMiddleware"
+META_REFRESH: Final = "scrapy_frontier.downloadermiddlewares.redirect.MetaRefreshMiddleware"
 STATISTICS: Final = "scrapy_frontier.extensions.statistics.FrontierStatistics"
 
 SLOT_SETTINGS: Final = {"concurrency": 10**6, "delay": 0, "jitter": 0}
@@ -53,6 +56,8 @@ class Addon:
             "SPIDER_MIDDLEWARES", load_object(DISCOVERY), 10
         )
         settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(STATISTICS), 0)
+        _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.RedirectMiddleware, REDIRECT)
+        _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.MetaRefreshMiddleware, META_REFRESH)
         # Both drop requests where no account could see it; the scope decides for the first, and a rule named
         # url.too_long for the second.
         _switch_off(settings, "DOWNLOADER_MIDDLEWARES", OffsiteMiddleware)
@@ -95,6 +100,30 @@ def _switch_off(settings: BaseSettings, name: str, builtin: type) -> None:
             )
             return
     settings.set_in_component_priority_dict(name, builtin, None)
+
+
+def _replace(settings: BaseSettings, name: str, builtin: type, path: str) -> None:
+    """Put a component of ours where the built-in one stands, unless the project switched that off or replaced it."""
+    position = settings.getdict(f"{name}_BASE").get(f"{builtin.__module__}.{builtin.__qualname__}")
+    own = {load_object(key): order for key, order in settings.get(name, {}).items()}
+    for component, order in own.items():
+        if component is builtin:
+            if order is None:
+                return
+            position = order
+        elif isinstance(component, type) and issubclass(component, builtin):
+            if component is not load_object(path):
+                logger.warning(
+                    "%s in %s stands in for %s: the frontier's %s is not used",
+                    component.__qualname__,
+                    name,
+                    builtin.__qualname__,
+                    path,
+                    extra={"action": "component_kept"},
+                )
+            return
+    settings.set_in_component_priority_dict(name, builtin, None)
+    settings.set_in_component_priority_dict(name, load_object(path), position)
 
 
 def _add_slot(settings: BaseSettings) -> None:

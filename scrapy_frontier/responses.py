@@ -59,6 +59,12 @@ class RejectedRequest(Request):
         return f"<rejected ({self.rejection.rule}) {self.rejection.observed!r}>"
 
 
+class _Absolute(str):
+    """A URL that `follow` has resolved already, on its way through Scrapy's own `follow`."""
+
+    __slots__ = ()
+
+
 class WhatwgLinks(_Base):
     """The methods of a response that resolve references, before those of the response's class."""
 
@@ -78,6 +84,8 @@ class WhatwgLinks(_Base):
         One that cannot be requested comes back as the URL Standard resolves it, or unchanged where
         it has no URL at all.
         """
+        if type(url) is _Absolute:
+            return str(url)
         base, encoding = document_base_url(self), document_encoding(self)
         outcome = resolve(url, base, encoding)
         if isinstance(outcome, Rejection):
@@ -106,7 +114,7 @@ class WhatwgLinks(_Base):
         # The URL is ASCII now; an encoding such as UTF-16 would spoil it.
         encoding = encoding if keeps_ascii(encoding) else "utf-8"
         values = (callback, method, headers, body, cookies, meta, encoding, *args)
-        request: Request = super().follow(href, *values, **kwargs)
+        request: Request = super().follow(_Absolute(href), *values, **kwargs)
         if reference.rejection is not None:
             request = request.replace(cls=RejectedRequest, rejection=reference.rejection)
         remember_reference(request, reference)

@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 class Scheduler:
     """`SCHEDULER = "scrapy_frontier.scheduler.Scheduler"`.
 
-    `enqueue_request` and `next_request` never raise and never block: an internal error is latched by the frontier, which
-    then closes the spider cleanly. Scrapy would lose requests, or hang, if they raised.
+    `enqueue_request` and `next_request` never raise and never block: an internal error is latched by the frontier,
+    which then closes the spider cleanly. Scrapy would lose requests, or hang, if they raised.
     """
 
     def __init__(self, frontier: Frontier) -> None:

@@ -3,10 +3,12 @@
 `tests/crawl/test_seams.py` holds each of them to what is relied on here, so that a new Scrapy fails loudly there:
 
 - `engine._slot.nextcall.schedule()`: wakes the engine at once; Scrapy has no public way to do so.
-- `engine.downloader.fetch(request)`: every request, also those issued past the scheduler, passes it once, and its result
-  tells whether a response, a failure, or another request came of it.
+- `engine.downloader.fetch(request)`: every request, also those issued past the scheduler, passes it once, and its
+  result tells whether a response, a failure, or another request came of it.
 - `engine.scraper.enqueue_scrape(result, request)`: its Deferred fires when the page is processed, that is after all
   that its callback yielded has been enqueued. No signal says so.
+- `handler._pool` of the handlers for http and https, where they have one: Twisted's pool would repeat a failed GET by
+  itself, at once, with nobody told.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ def running_loop(crawler: Crawler) -> asyncio.AbstractEventLoop:
     """The event loop of the crawl. Raises `ConfigError` on a reactor without one."""
     if not is_asyncio_available():
         raise ConfigError(
-            "scrapy_frontier needs the asyncio reactor, Scrapy's default: remove TWISTED_REACTOR from the settings, it is"
-            f" {crawler.settings.get('TWISTED_REACTOR')!r}"
+            "scrapy_frontier needs the asyncio reactor, Scrapy's default: remove TWISTED_REACTOR from the settings, it"
+            f" is {crawler.settings.get('TWISTED_REACTOR')!r}"
         )
     try:
         return asyncio.get_running_loop()
@@ -88,6 +90,15 @@ class Waker:
     def _ring(self) -> None:
         self._timer = None
         self.wake()
+
+
+def forbid_hidden_repeats(engine: ExecutionEngine) -> None:
+    """Keep Twisted from sending a request a second time: whether and when it is sent again is decided in the open."""
+    for scheme in ("http", "https"):
+        handler = engine.downloader.handlers._get_handler(scheme)
+        pool = getattr(handler, "_pool", None)
+        if pool is not None and hasattr(pool, "retryAutomatically"):
+            pool.retryAutomatically = False
 
 
 def watch_downloads(engine: ExecutionEngine, frontier: Frontier) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -166,10 +167,21 @@ _KINDS: Final = {
 
 def failure_kind(error: BaseException | None) -> str:
     """A short stable name for a download error, by its class or the nearest base class that has one."""
-    for cls in type(error).__mro__:
-        if cls.__name__ in _KINDS:
-            return _KINDS[cls.__name__]
+    for cause in _causes(error):
+        for cls in type(cause).__mro__:
+            if cls.__name__ in _KINDS:
+                return _KINDS[cls.__name__]
     return type(error).__name__
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error from its innermost cause outwards: Scrapy wraps Twisted's errors, and those wrap others."""
+    if error is None:
+        return
+    for reason in getattr(error, "reasons", ()):
+        yield from _causes(getattr(reason, "value", None))
+    yield from _causes(error.__cause__)
+    yield error
 
 
 def detail(**inputs: Any) -> str:

@@ -160,6 +160,12 @@ class Frontier:
         """A start URL has no fetch key."""
         self.opened.intake.reject_seed(rejection)
 
+    def reject_hop(self, request: Request, rejection: Rejection) -> None:
+        """A response sends its client to where nothing can be requested."""
+        attempt = self.attempts.get(request)
+        if attempt is not None:
+            self.opened.intake.reject_hop(attempt, rejection)
+
     def take_inventory(self, page: Page, references: Sequence[Reference]) -> None:
         """Keep every reference of a page as it was found."""
         self.opened.intake.take_inventory(page, references)
@@ -213,7 +219,7 @@ class Frontier:
         opened = self._open
         if opened is None or self.error is not None:
             return False
-        return opened.dispatch.is_pending or opened.writer.pending > 0
+        return opened.dispatch.is_pending or opened.writer.owes_work
 
     @property
     def has_work_left(self) -> bool:
@@ -445,8 +451,8 @@ class Frontier:
         if attempt is None or page is None or self.error is not None:
             return
         page.is_closed = True
-        if isinstance(result, Response):
-            self.opened.intake.take_extracted(page, observed_references(result))
+        if page.response is not None:
+            self.opened.intake.take_extracted(page, observed_references(page.response))
         self.opened.intake.flush(page)
         if isinstance(result, Failure):
             ending = end_of_failure(result.value, is_captured=attempt.is_captured)

@@ -1,8 +1,8 @@
 """Between the store and the schedule: fills the window, releases what has become due, and says when
 to wake.
 
-All of it runs on the event loop. Questions to the store travel through the writer, so that an answer shows every message
-sent before the question.
+All of it runs on the event loop. Questions to the store travel through the writer, so that an answer shows every
+message sent before the question.
 """
 
 from __future__ import annotations

@@ -94,12 +94,11 @@ class Intake:
     def enqueue_hop(self, request: Request, attempt: Attempt, *, is_visit: bool) -> str | None:
         """Take in the next hop of a redirect; the URL it leads to, or None where it was rejected."""
         self.references += 1
-        page = Page(attempt.source, ReferenceKind.REDIRECT, attempt.depth)
         resolved = self.resolve(request)
         if isinstance(resolved, Rejection):
-            self.reject(page, resolved)
-            self.flush(page)
+            self.reject_hop(attempt, resolved)
             return None
+        page = Page(attempt.source, ReferenceKind.REDIRECT, attempt.depth)
         self._send(request, resolved, page, seed=0, is_visit=is_visit)
         return resolved.url
 
@@ -155,6 +154,12 @@ class Intake:
             extra={"action": "reference_rejected"},
         )
         self._flush_if_due(page)
+
+    def reject_hop(self, attempt: Attempt, rejection: Rejection) -> None:
+        """Record where a response of this attempt sends its client, in vain."""
+        page = Page(attempt.source, ReferenceKind.REDIRECT, attempt.depth)
+        self.reject(page, rejection)
+        self.flush(page)
 
     def reject_seed(self, rejection: Rejection) -> None:
         """Record a start URL that has no fetch key."""
@@ -280,7 +285,7 @@ class Intake:
 
     def _observe(self, page: Page, known: KnownUrl, request: Request, *, is_first: bool) -> None:
         """Keep the spelling of a first reference, and every fragment: no key holds it."""
-        seen = observed_reference(request)
+        seen = observed_reference(request, page.response)
         if seen is None:
             fragment = request.url.partition("#")[2]
             if fragment:

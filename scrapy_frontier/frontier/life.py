@@ -165,6 +165,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     with store.reader() as connection:
         dispatch.resume(connection)
     writer.start()
+    seams.forbid_hidden_repeats(engine)
     seams.watch_downloads(engine, frontier)
     seams.watch_pages(engine, frontier)
     for rejection in sift_start_urls(spider, scrapy_settings.getint("URLLENGTH_LIMIT")):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.store.edges import REJECTED
 from scrapy_frontier.store.messages import Emission, Rejected, Source
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
 
 FLUSH_AT: Final = 1000
 """References of one page after which a part of them is sent, so that a huge page needs no more memory."""
@@ -38,6 +41,7 @@ class Page:
     kind: ReferenceKind
     depth: int
     url: str = ""
+    response: Response | None = None
     callback_error: str | None = None
     is_closed: bool = False
     _known: list[KnownUrl] = field(default_factory=list)

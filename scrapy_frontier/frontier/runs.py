@@ -81,8 +81,8 @@ def find_unfinished(
         return None
     if found.spider != spider:
         raise ConfigError(
-            f"FRONTIER_RUN = {name!r} is an unfinished run of spider {found.spider!r}, not of {spider!r}; choose another"
-            " name, or finish that run first"
+            f"FRONTIER_RUN = {name!r} is an unfinished run of spider {found.spider!r}, not of {spider!r}; choose"
+            " another name, or finish that run first"
         )
     return int(found.run_id)
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def sift_start_urls(spider: Spider, max_length: int) -> list[Rejection]:
     """Take out of `spider.start_urls` what cannot be requested, and return it; the rest becomes request URLs.
 
-    `Spider.start()` would end at the first entry that Scrapy's Request refuses. Only a list or tuple is looked at: other
-    iterables may be endless.
+    `Spider.start()` would end at the first entry that Scrapy's Request refuses. Only a list or tuple is looked at:
+    other iterables may be endless.
     """
     urls = getattr(spider, "start_urls", None)
     if not isinstance(urls, (list, tuple)):

@@ -1,7 +1,7 @@
-"""From a reference to what is fetched once: resolved URL, fetch key, origin, parameter rules,
-request records.
+"""From a reference to what is fetched once.
 
-Pure: no clock, no random, no I/O, and nothing of Scrapy, SQLAlchemy or Twisted.
+Resolved URL, fetch key, origin, parameter rules, request records. Pure: no clock, no random, no
+I/O, and nothing of Scrapy, SQLAlchemy or Twisted.
 """
 
 from scrapy_frontier.identity.keys import KEY_SIZE, NORMALISER_VERSION, comparison_url, fetch_key

@@ -28,9 +28,7 @@ class Origin:
 
 
 def origin_of(request_url: str) -> str:
-    """Return the origin of a request URL (one out of `resolve`; anything else raises
-    `IdentityError`).
-    """
+    """Return the origin of a request URL; raise `IdentityError` for what is none."""
     end = request_url.find("/", len("https://"))
     if end < 0 or not request_url.startswith(("http://", "https://")):
         raise IdentityError(f"{request_url!r} is not a request URL: resolve it first")
@@ -57,7 +55,5 @@ def host_of(origin: str) -> str:
 
 
 def partition(origin: str) -> int:
-    """Return the partition that an origin belongs to, from 0 to `PARTITIONS` - 1, the same in every
-    process.
-    """
+    """Return the partition of an origin, below `PARTITIONS`, the same in every process."""
     return hashlib.blake2b(origin.encode(), digest_size=1).digest()[0]

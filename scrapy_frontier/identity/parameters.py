@@ -1,5 +1,4 @@
-"""`FRONTIER_PARAMETER_RULES`: what a project knows of its query parameters, and nobody else can
-know.
+"""`FRONTIER_PARAMETER_RULES`: what only the project can know of its query parameters.
 
 A rule acts on the fetch key only, never on the request URL: what is sent is what was found. It
 takes whole `name[=value]` pairs and touches no other byte. Without rules nothing is left out and
@@ -115,9 +114,7 @@ class ParameterRules:
 
     @classmethod
     def from_setting(cls, value: object) -> ParameterRules:
-        """Read the setting: a list of rules, each the word `tracking` or a dictionary; raise
-        `ConfigError`.
-        """
+        """Read the setting, a list of `"tracking"` and dictionaries; raise `ConfigError`."""
         if value is None:
             return cls()
         if isinstance(value, str | Mapping):
@@ -148,9 +145,7 @@ class ParameterRules:
         return Applied(treated, tuple(touched) if treated != url else ())
 
     def classify(self, name: str, request_url: str) -> ParameterClass:
-        """Say what a parameter of this URL is for: by the project's rules first, then by its name
-        alone.
-        """
+        """Say what a parameter of this URL is for: by the rules first, then by its name alone."""
         for rule, names in zip(self.rules, self._names, strict=True):
             is_tracking = rule.treatment is Treatment.TRACKING
             if is_tracking and name in names and _holds_at(rule, comparison_url(request_url)):

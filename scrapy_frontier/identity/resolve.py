@@ -102,10 +102,9 @@ def normalise_request_url(url: str, *, max_length: int = 0) -> Resolved | Reject
 
 
 def join(reference: str, base: str | None = None, encoding: str = "utf-8") -> str | None:
-    """Return the absolute URL by the URL Standard alone, of any scheme and with its fragment, or
-    None if there is none.
+    """Return the absolute URL by the URL Standard alone, None if there is none.
 
-    A base that is itself no URL counts as no base.
+    It is of any scheme and has its fragment. A base that is itself no URL counts as no base.
     """
     if not reference.isascii():
         reference = _scalar_values(reference)
@@ -153,9 +152,7 @@ def _admit(href: str, observed: str, max_length: int) -> Resolved | Rejection:
 
 
 def _fold(url: str) -> str | None:
-    """Fold a WHATWG URL as scrapy.Request does, up to the spelling that neither of the two changes
-    any more.
-    """
+    """Fold as scrapy.Request does, until neither it nor the parser changes anything."""
     for _ in range(3):
         try:
             folded = safe_url_string(url)
@@ -214,9 +211,7 @@ def _is_url(text: str) -> bool:
 
 
 def _scalar_values(text: str) -> str:
-    """Convert to scalar values (Web IDL, USVString): surrogate pairs are joined, lone surrogates
-    become U+FFFD.
-    """
+    """Join surrogate pairs and make lone surrogates U+FFFD (Web IDL, USVString)."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -235,9 +230,7 @@ codecs.register_error(_PERCENT_ENCODE, _percent_encode_undecodable)
 
 
 def _decode(reference: object, encoding: str) -> str | None:
-    """Decode a reference given in bytes; what its encoding cannot read stays as percent-encoded
-    bytes.
-    """
+    """Decode a reference given in bytes; what its encoding cannot read is percent-encoded."""
     if not isinstance(reference, bytes):
         return None
     try:

@@ -71,9 +71,7 @@ TRACKING_PARAMETERS: Final = (
     "ml_subscriber",
     "ml_subscriber_hash",
 )
-"""Parameters that tell where a visitor came from and nothing of the page. A name ending in `*` is a
-prefix.
-"""
+"""Parameters that tell where a visitor came from, nothing of the page; `*` ends a prefix."""
 
 ORDER_SENSITIVE_PARAMETERS: Final = (
     "sort",

@@ -48,8 +48,9 @@ _DECIMAL_BITS: Final = 10_000
 
 
 class NotSerialisable(IdentityError):
-    """A value that has no readable form; `path` says where in the request it stands, as in
-    `meta['page']`.
+    """A value that has no readable form.
+
+    `path` says where in the request it stands, as in `meta['page']`, `problem` what stands there.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -217,9 +218,11 @@ def _encode_moment(value: datetime | time) -> Any:
 
 
 def _is_offset(zone: tzinfo) -> bool:
+    """Whether ISO 8601 as Python reads it keeps the zone: whole seconds and no name."""
     if type(zone) is not timezone:
         return False
-    return zone.tzname(None) == timezone(zone.utcoffset(None)).tzname(None)
+    offset = zone.utcoffset(None)
+    return not offset.microseconds and zone.tzname(None) == timezone(offset).tzname(None)
 
 
 _ENCODERS: dict[type, Callable[[Any], Any]] = {

@@ -96,7 +96,7 @@ def _library() -> Check:
 def _store(url: str, wanted: str | None, is_live: Liveness) -> Iterator[Check]:
     try:
         path = locate(url).path
-        if path is not None and path.parent.is_dir() and not path.exists():
+        if path is not None and not path.exists():
             yield Check("store", Level.OK, f"{path} is not there yet: the first crawl makes it")
             return
         with open_store(url, read_only=True) as store:

@@ -35,7 +35,8 @@ class Codes(dict[int, str]):
 
 def pairs(connection: Connection, query: str) -> dict[int, Any]:
     """The rows of a query with two columns, the second by the first."""
-    return {number: value for number, value in connection.execute(text(query))}
+    rows: list[Any] = list(connection.execute(text(query)))
+    return dict(rows)
 
 
 def urls(connection: Connection, identity_ids: Iterable[int]) -> Mapping[int, str]:

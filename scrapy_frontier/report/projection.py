@@ -54,7 +54,7 @@ def compare_projection(
     while rows := cursor.fetchmany(_BATCH):
         for row in rows:
             number = row[0]
-            if not 0 < number < size:
+            if not 0 < number < size or not run[number]:
                 findings.add(1, number, "the projection has a row of no identity")
                 continue
             fold = (

@@ -57,9 +57,7 @@ def verify(
     findings = Findings()
     progress = progress or _silent
     progress("Checking the file", 0, 1)
-    with store.reader() as connection:
-        is_readable = check_file(connection, findings)
-    if not is_readable:
+    if not _is_readable(store, findings):
         progress("", 0, 0)
         return Verification(False, 0, 0, 0, tuple(findings.kept), findings.omitted)
     with columns() as slots:
@@ -75,6 +73,16 @@ def verify(
         findings=_with_urls(store, findings),
         omitted=findings.omitted,
     )
+
+
+def _is_readable(store: Store, findings: Findings) -> bool:
+    """Whether SQLite finds the file whole; what it finds wrong is noted."""
+    try:
+        with store.reader() as connection:
+            return check_file(connection, findings)
+    except StoreError as error:
+        findings.add(0, 0, str(error))
+        return False
 
 
 def _silent(_step: str, _done: int, _total: int) -> None:

@@ -20,6 +20,7 @@ class Counts:
 
     hot_origins: int
     activating: int
+    leaving: int
     cold_waiting: int
     gates: int
     heads: int
@@ -36,6 +37,7 @@ def count(hot: HotSet, window: Window, permits: Permits, now: float) -> Counts:
     return Counts(
         hot_origins=len(hot.origins),
         activating=len(hot.activating),
+        leaving=hot.leaving,
         cold_waiting=hot.cold_waiting,
         gates=len(flows),
         heads=len(window),

@@ -123,13 +123,14 @@ class Flow(Member):
 
     `bands` are those in which any of its origins has heads; `wake` numbers the entry that will open
     it by time, 0 where there is none; `was_permit` tells whether the last hand-out went to a
-    waiter.
+    waiter; `leaving` are origins that have left memory and wait here until the gate opens.
     """
 
     __slots__ = (
         "bands",
         "gate",
         "key",
+        "leaving",
         "origins",
         "rotas",
         "sole",
@@ -147,6 +148,7 @@ class Flow(Member):
         self.sole: Origin | None = None
         self.rotas: list[Rota[Origin]] | None = None
         self.waiters: deque[Waiter] | None = None
+        self.leaving: list[int] | None = None
         self.wake = 0
         self.was_permit = False
 

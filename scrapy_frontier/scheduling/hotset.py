@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_frontier.scheduling.flows import Flow, Origin
@@ -20,7 +21,7 @@ LOOKS: Final = 8
 
 
 class Rotated(NamedTuple):
-    """An origin that had to leave memory to make room for others, and what to keep of its gate."""
+    """An origin that had to leave memory to make room for others; its gate is open again."""
 
     origin_id: int
     gate_key: str
@@ -72,7 +73,20 @@ class HotSet:
         self._longest_hold_s = longest_hold_s
         self._idle: OrderedDict[int, Origin] = OrderedDict()
         self._orphans: OrderedDict[str, Flow] = OrderedDict()
-        self._leaving: dict[int, Flow] = {}
+        self._leaving: set[int] = set()
+        self._reports: list[tuple[float, int, Flow]] = []
+        self._serial = 0
+
+    @property
+    def leaving(self) -> int:
+        """Origins taken out and not reported yet."""
+        return len(self._leaving)
+
+    def knows(self, origin_id: int) -> bool:
+        """Whether an origin is hot, on its way to be, or taken out and not reported yet."""
+        return (
+            origin_id in self.origins or origin_id in self.activating or origin_id in self._leaving
+        )
 
     @property
     def room(self) -> int:
@@ -102,7 +116,6 @@ class HotSet:
         origin = Origin(origin_id, flow, self._bands, self._next_ticket())
         flow.attach(origin)
         self._orphans.pop(flow.key, None)
-        self._leaving.pop(origin_id, None)
         self.origins[origin_id] = self._idle[origin_id] = origin
         return origin
 
@@ -145,24 +158,46 @@ class HotSet:
                     return origin
         return None
 
-    def rotate(self, origin: Origin) -> None:
-        """Take an origin out of memory, its lanes being dropped already; it is reported when
-        nothing is in flight.
-        """
+    def rotate(self, origin: Origin, now: float) -> None:
+        """Take an origin out of memory, its lanes being dropped already."""
+        flow = origin.flow
         self._remove(origin)
-        self._leaving[origin.origin_id] = origin.flow
+        self._leaving.add(origin.origin_id)
+        if flow.leaving is None:
+            flow.leaving = []
+        flow.leaving.append(origin.origin_id)
+        self.rest(flow, now)
+
+    def rest(self, flow: Flow, now: float) -> None:
+        """Something changed at a gate where origins wait to be reported: see when that can be."""
+        if not flow.leaving:
+            return
+        at = now if flow.origins else flow.gate.opens_at(now)
+        if at is not None:
+            self._serial += 1
+            heappush(self._reports, (at, self._serial, flow))
+
+    def next_report_at(self) -> float | None:
+        """The earliest time at which `rotated` has something to report."""
+        while self._reports and not self._reports[0][2].leaving:
+            heappop(self._reports)
+        return self._reports[0][0] if self._reports else None
 
     def rotated(self, now: float) -> list[Rotated]:
-        """The origins taken out whose gates have come to rest."""
-        left = []
-        for origin_id, flow in list(self._leaving.items()):
-            if flow.gate.in_flight and not flow.origins:
+        """The origins taken out whose gates are open again."""
+        reports = self._reports
+        left: list[Rotated] = []
+        while reports and reports[0][0] <= now:
+            flow = heappop(reports)[2]
+            if not flow.leaving:
                 continue
-            del self._leaving[origin_id]
+            if not flow.origins and not flow.gate.is_open(now):
+                self.rest(flow, now)
+                continue
             snapshot = flow.gate.snapshot(now)
-            left.append(Rotated(origin_id, flow.key, snapshot))
-            if snapshot.opens_at is None and not flow.origins and not flow.waiters:
-                self._forget(flow)
+            left += [Rotated(origin_id, flow.key, snapshot) for origin_id in flow.leaving]
+            self._leaving.difference_update(flow.leaving)
+            flow.leaving = None
         return left
 
     def _drop_idle(self, now: float) -> None:
@@ -195,4 +230,4 @@ class HotSet:
         del self.flows[flow.key]
 
     def _is_forgettable(self, flow: Flow, now: float) -> bool:
-        return not flow.waiters and flow.gate.is_idle(now)
+        return not flow.waiters and not flow.leaving and flow.gate.is_idle(now)

@@ -51,20 +51,19 @@ class Schedule:
     released, or cancelled, as a pick is.
 
     *Hot and cold.* At most `max_hot_origins` are in memory ("hot"). An origin of which the store
-    has work, but that is not in memory, is cold. The caller knows the cold ones and keeps
+    has work, but that the schedule does not know, is cold. The caller knows the cold ones and keeps
     `cold_waiting` at their number:
 
-    - `add` returns False for an origin that is not hot. Call `ensure_origin` for one that is known
-      to have nothing in the store, and `add` again; where that returns False too, the origin is
-      cold.
-    - `wants_activation()` tells how many cold origins should be loaded now. For each, take it off
-      the cold ones, call `activating`, ask the store for its first heads per band (`bands.ranks`),
-      and hand them to `activate`.
-    - `rotated()` names origins that had to leave, because they had a `quantum` of hand-outs, or
-      their gate stays shut for more than `patience_s`, while cold origins wait: they are cold from
-      now on. Their gate's `next_eligible_at` is to be kept and given back to `activate`; where its
-      state is a brake (closed, robots, back-off) without `opens_at`, so is that: the gate forgets
-      it.
+    - `add` returns False for an origin the schedule does not know. Call `ensure_origin` for one
+      that has nothing else in the store, and `add` again; where that returns False too, the origin
+      is cold.
+    - `wants_activation` tells how many cold origins should be loaded now. For each, take it off the
+      cold ones, call `activating`, ask the store for its first heads per band (`bands.ranks`), and
+      hand them to `activate`.
+    - `rotated`, to be asked before `wants_activation`, names origins that had to leave, because
+      they had a `quantum` of hand-outs, or their gate stays shut for more than `patience_s`, while
+      cold origins wait: they are cold from now on. Each is named only when its gate is open again,
+      so that no cold origin is loaded in vain; until then the schedule remembers what holds it.
 
     An origin without work leaves by itself, and without notice, when its gate has nothing to
     remember.
@@ -137,7 +136,7 @@ class Schedule:
         Several origins may name one gate. `policy` and `next_eligible_at` matter where the gate is
         not in memory.
         """
-        if origin_id in self._origins or origin_id in self._hot.activating:
+        if self._hot.knows(origin_id):
             return True
         if self._hot.make_room(self.cold_waiting + 1, now) <= self.cold_waiting:
             return False
@@ -145,12 +144,13 @@ class Schedule:
         return True
 
     def add(self, origin_id: int, head: Head, now: float) -> bool:
-        """Take in an identity that has become scheduled; False where its origin is not hot, so that
-        it stays in the store. A head that is here already changes nothing.
+        """Take in an identity that has become scheduled; False where its origin is not known.
+
+        A head that is in memory already changes nothing.
         """
         origin = self._origins.get(origin_id)
         if origin is None:
-            return self._add_to_pending(origin_id, head)
+            return self._leave_to_store(origin_id, head)
         if not origin.stocked:
             self._hot.wake(origin)
         flow = origin.flow
@@ -191,7 +191,7 @@ class Schedule:
         if not origin.stocked:
             self._hot.idle(origin, now)
         elif origin.handed >= self._quantum and self._hot.is_pressed:
-            self._rotate(origin)
+            self._rotate(origin, now)
         if flow.waiters:
             self._settle(flow, now)
         elif not is_open:
@@ -199,13 +199,14 @@ class Schedule:
         return Pick(origin.origin_id, flow.key, head)
 
     def next_at(self, now: float) -> float | None:
-        """The earliest time at which `next` or `grants` could give something without any other
-        event; `now` where it could at once, None where only an event can help.
+        """The earliest time at which `next`, `grants` or `rotated` could give something without any
+        other event; `now` where they could at once, None where only an event can help.
         """
         self._wake(now)
         if self._permits.has_grants or self._selector.is_ready():
             return now
-        return self._selector.next_time()
+        times = (self._selector.next_time(), self._hot.next_report_at())
+        return min((max(at, now) for at in times if at is not None), default=None)
 
     def refills(self) -> list[Refill]:
         """Questions to the store that are due. Each is asked once and must be answered by
@@ -241,6 +242,7 @@ class Schedule:
         flow.gate.charge(now, interval_s)
         if interval_s and flow.has_work:
             self._settle(flow, now)
+        self._hot.rest(flow, now)
         return flow.gate.next_at
 
     def release(self, gate_key: str, now: float) -> float:
@@ -273,6 +275,7 @@ class Schedule:
         flow = self._flows.get(gate_key)
         if flow is not None:
             flow.gate.reopen(state)
+            self._hot.rest(flow, now)
             self._settle(flow, now)
         return flow is not None
 
@@ -281,6 +284,7 @@ class Schedule:
         flow = self._flows.get(gate_key)
         if flow is not None:
             flow.gate.policy = policy
+            self._hot.rest(flow, now)
             self._settle(flow, now)
         return flow is not None
 
@@ -324,6 +328,7 @@ class Schedule:
         """
         flow = self._permits.forget(token, now)
         if flow is not None:
+            self._hot.rest(flow, now)
             self._settle(flow, now)
         return flow is not None
 
@@ -349,8 +354,8 @@ class Schedule:
         """The store is asked for an origin's heads; what is added or discarded until the answer is
         not lost.
         """
-        if origin_id in self._origins or origin_id in self._hot.activating:
-            raise SchedulingError(f"activating: origin {origin_id} is hot, or asked for, already")
+        if self._hot.knows(origin_id):
+            raise SchedulingError(f"activating: origin {origin_id} is known already: {self!r}")
         self._hot.activating[origin_id] = Pending()
 
     def activate(
@@ -368,9 +373,9 @@ class Schedule:
 
         A band of which only is known that it has some is given as (band, (), True).
         """
-        if origin_id in self._origins:
-            raise SchedulingError(f"activate: origin {origin_id} is hot already")
         pending = self._hot.activating.pop(origin_id, None) or Pending()
+        if self._hot.knows(origin_id):
+            raise SchedulingError(f"activate: origin {origin_id} is known already: {self!r}")
         flow = self._hot.ensure_flow(gate_key, policy, now, next_eligible_at)
         origin = self._hot.put(origin_id, flow)
         had = flow.bands
@@ -385,19 +390,19 @@ class Schedule:
             self._stocked(flow, had, now)
 
     def rotated(self, now: float) -> list[Rotated]:
-        """Origins that have become cold since the last call, once nothing of them is in flight."""
+        """The origins that have become cold since the last call."""
         while self._hot.is_pressed:
             origin = self._hot.stuck(now)
             if origin is None:
                 break
-            self._rotate(origin)
+            self._rotate(origin, now)
         return self._hot.rotated(now)
 
     # What it looks like
 
     def is_hot(self, origin_id: int) -> bool:
-        """Whether an origin is in memory."""
-        return origin_id in self._origins
+        """Whether an origin is in memory, on its way there, or about to be named by `rotated`."""
+        return self._hot.knows(origin_id)
 
     def gate_state(self, gate_key: str, now: float) -> GateState | None:
         """What a gate says, None where it is not in memory."""
@@ -424,12 +429,11 @@ class Schedule:
                 f"gate {gate_key!r} is not in memory: nothing is reserved there"
             ) from exc
 
-    def _add_to_pending(self, origin_id: int, head: Head) -> bool:
+    def _leave_to_store(self, origin_id: int, head: Head) -> bool:
         pending = self._hot.activating.get(origin_id)
-        if pending is None:
-            return False
-        pending.leave(self.bands.band_of(head.rank), head[:2])
-        return True
+        if pending is not None:
+            pending.leave(self.bands.band_of(head.rank), head[:2])
+        return self._hot.knows(origin_id)
 
     def _wake(self, now: float) -> None:
         """Look again at the gates whose time has come."""
@@ -445,6 +449,7 @@ class Schedule:
 
     def _freed(self, flow: Flow, now: float) -> None:
         """A place at a gate has become free."""
+        self._hot.rest(flow, now)
         if flow.waiters or (flow.bands and not flow.ready):
             self._settle(flow, now)
         elif not flow.bands:
@@ -470,7 +475,7 @@ class Schedule:
         if not origin.stocked:
             self._hot.idle(origin, now)
 
-    def _rotate(self, origin: Origin) -> None:
+    def _rotate(self, origin: Origin, now: float) -> None:
         """Let an origin leave memory; its heads stay in the store."""
         self._window.drop(origin)
-        self._hot.rotate(origin)
+        self._hot.rotate(origin, now)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
 from scrapy.http import TextResponse
+from scrapy.spidermiddlewares.httperror import HttpError, HttpErrorMiddleware
 from scrapy.spiders import SitemapSpider
 
 from scrapy_frontier.frontier import Frontier
@@ -61,7 +62,12 @@ class DiscoveryMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Prepare the response for its callback."""
         page = current_page()
-        if page is None or not isinstance(response, TextResponse):
+        if page is None:
+            return
+        page.response = response
+        if not self._goes_to_callback(response):
+            page.kind = ReferenceKind.ERRBACK
+        if not isinstance(response, TextResponse):
             return
         if self.frontier.settings.whatwg_links:
             with_whatwg_links(response)
@@ -79,6 +85,18 @@ class DiscoveryMiddleware:
             if self.frontier.is_crowded:
                 await self.frontier.room()
             yield item
+
+    def _goes_to_callback(self, response: Response) -> bool:
+        """Whether Scrapy's HttpErrorMiddleware, which comes after this one, lets the response pass."""
+        if 200 <= response.status < 300:
+            return True
+        judge = self.frontier.crawler.get_spider_middleware(HttpErrorMiddleware)
+        if judge is not None:
+            try:
+                judge.process_spider_input(response)
+            except HttpError:
+                return False
+        return True
 
     def spider_error(self, failure: Failure) -> None:
         """The callback or errback of the page in this context raised."""

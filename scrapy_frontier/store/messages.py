@@ -72,9 +72,9 @@ class Known:
 class Reference:
     """A reference to a URL that this process has not seen lately, or one that asks for a visit of its own.
 
-    `is_visit`: an explicit new attempt (`dont_filter=True`) where the identity is known. `seed`: for a start request, the
-    how manieth one of this key it is in this process, else 0. `due_ms` above 0: not before that time. `is_direct`: its
-    issuer fetches it himself, it is not offered to the schedule. `payload` comes back untouched when the identity is
+    `is_visit`: an explicit new attempt (`dont_filter=True`) where the identity is known. `seed`: for a start request,
+    the how manieth one of this key it is in this process, else 0. `due_ms` above 0: not before that time. `is_direct`:
+    its issuer fetches it himself, it is not offered to the schedule. `payload` comes back untouched when the identity is
     scheduled by this message. Answer: `Known`.
     """
 
@@ -145,7 +145,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One event of an identity under a lease. Answer: whether it was applied (False: the lease is not the current one)."""
+    """One event of an identity under a lease. Answer: whether it was applied, which takes the lease in force."""
 
     lease: Lease
     event: Event
@@ -241,6 +241,8 @@ class Committed:
     timed: list[tuple[int, int]] = field(default_factory=list)
     """(due_ms, identity_id) of identities that now wait for a time."""
     messages: int = 0
+    settled: int = 0
+    """Messages among them that might have brought something to fetch."""
     rows: int = 0
 
 

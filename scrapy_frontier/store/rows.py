@@ -1,8 +1,8 @@
 """Rows in bulk: the few statements of the hot path, each writing many rows in one step of the database.
 
-A statement with many rows is one call into SQLite, which runs without Python's interpreter lock; a statement a row would
-hand the lock back and forth with the event loop. Row counts come from a fixed ladder so that statements are prepared
-once. What differs on another database belongs here.
+A statement with many rows is one call into SQLite, which runs without Python's interpreter lock; a statement a row
+would hand the lock back and forth with the event loop. Row counts come from a fixed ladder so that statements are
+prepared once. What differs on another database belongs here.
 """
 
 from __future__ import annotations

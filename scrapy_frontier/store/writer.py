@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.errors import StoreError
-from scrapy_frontier.store.messages import Committed, Message
+from scrapy_frontier.store.messages import Committed, Emission, Message, OriginTiming, Tally
 from scrapy_frontier.store.rows import cursor_of
 from scrapy_frontier.store.trouble import store_errors
 
@@ -36,6 +36,9 @@ BUSY_TRIES: Final = 5
 
 CHECKPOINT_FRAMES: Final = 16_000
 """Pages in the write-ahead log after which a checkpoint is made between two transactions (64 MB)."""
+
+RECORDS: Final = frozenset({Emission, OriginTiming, Tally})
+"""Messages that record something and can never bring anything to fetch."""
 
 _PAGE_ROWS: Final = 40
 """Rows to a page of the log, roughly: tells when asking for the log's size is worth while."""
@@ -73,6 +76,7 @@ class Writer:
         self.commits = 0
         self.sent = 0
         self.delivered = 0
+        self._owing = 0
         self.rows = 0
         self.busy_retries = 0
         self.slowest_commit_s = 0.0
@@ -85,6 +89,7 @@ class Writer:
         """Queue a message. Never blocks, never raises; after a failure the message is dropped."""
         if self.error is None:
             self.sent += 1
+            self._owing += type(message) not in RECORDS
             self._queue.append((time.monotonic(), message))
             self._wake.set()
 
@@ -98,6 +103,11 @@ class Writer:
             except IndexError:
                 return 0.0
         return time.monotonic() - oldest
+
+    @property
+    def owes_work(self) -> bool:
+        """Whether a message is under way that may bring something to fetch."""
+        return self._owing > 0
 
     @property
     def refused(self) -> int:
@@ -149,6 +159,7 @@ class Writer:
         self._oldest_at = None
         self.commits += 1
         committed.messages = len(messages)
+        committed.settled = sum(type(message) not in RECORDS for message in messages)
         self.rows += committed.rows
         self._rows_since_checkpoint += committed.rows
         self.slowest_commit_s = max(self.slowest_commit_s, time.monotonic() - started_at)
@@ -157,6 +168,7 @@ class Writer:
     def _hand_over(self, committed: Committed) -> None:
         """On the loop: nothing of this commit is under way any more."""
         self.delivered += committed.messages
+        self._owing -= committed.settled
         self._deliver(committed)
 
     def _transact(self, messages: Sequence[Message]) -> Committed:

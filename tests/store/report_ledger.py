@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from scrapy_frontier.identity.keys import fetch_key
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.identity.origins import origin_of
+from scrapy_frontier.report import Coverage, coverage
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.apply import Applier
 from scrapy_frontier.store.messages import (
@@ -36,6 +37,8 @@ START_MS = 1_764_550_000_000
 """2025-12-01 00:46:40 UTC"""
 
 ADMITTED = Verdict(Event.ENQUEUE, Reason("admission.scope"))
+
+NOBODY = Source()
 
 
 class Ledger:
@@ -120,7 +123,7 @@ class Ledger:
         self,
         url: str,
         *,
-        page: Source = Source(),
+        page: Source = NOBODY,
         kind: ReferenceKind = ReferenceKind.LINK,
         verdict: Verdict = ADMITTED,
         due_ms: int = 0,
@@ -153,7 +156,7 @@ class Ledger:
         """A start URL."""
         return self.refer(url, kind=ReferenceKind.SEED)
 
-    def exclude(self, url: str, rule: str, *, page: Source = Source()) -> int:
+    def exclude(self, url: str, rule: str, *, page: Source = NOBODY) -> int:
         """A reference that a rule excludes."""
         return self.refer(url, page=page, verdict=Verdict(Event.EXCLUDE, Reason(rule)))
 
@@ -201,17 +204,15 @@ class Ledger:
         """End the page that `fetch` opened."""
         self.process(self._lease)
 
-    def retry(self, lease: Lease, code: str = "download.timeout") -> None:
-        """The attempt failed and another follows at once."""
+    def retry(self, lease: Lease, code: str = "download.timeout", due_ms: int = 0) -> None:
+        """The attempt failed and another follows, at once or when due."""
         now = self.now()
-        self.send(Retry(lease, Reason(code), now, 0, "{}", 0, Finding(code)))
+        self.send(Retry(lease, Reason(code), now, due_ms, "{}", 0, Finding(code)))
 
     def give_up(self, lease: Lease, code: str = "download.timeout") -> None:
         """The attempt failed and none follows."""
         reason = Reason(code, '{"times": 2}')
-        self.send(
-            Move(lease, Event.GIVE_UP, reason, self.now(), Disposition.FAILED, Finding(code))
-        )
+        self.send(Move(lease, Event.GIVE_UP, reason, self.now(), Disposition.FAILED, Finding(code)))
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -222,6 +223,8 @@ class Ledger:
     def tamper(self, statement: str, **values: object) -> None:
         """What no part of the package does: change rows, the ledger's included."""
         connection = self.store.writer_connection()
+        pragmas = connection.connection.cursor()
+        pragmas.execute("PRAGMA foreign_keys = 0")
         with connection.begin():
             triggers = connection.execute(
                 text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
@@ -233,6 +236,12 @@ class Ledger:
             connection.exec_driver_sql("PRAGMA ignore_check_constraints = 0")
             for _, sql in triggers:
                 connection.execute(text(sql))
+        pragmas.execute("PRAGMA foreign_keys = 1")
+
+    @staticmethod
+    def reopen(path: Path) -> Store:
+        """The store at `path`, as commands open it."""
+        return open_store(f"sqlite:///{path}", read_only=True)
 
     def _insert(self, statement: str, **values: object) -> None:
         connection = self.store.writer_connection()
@@ -243,3 +252,32 @@ class Ledger:
         with self.store.reader() as connection:
             query = text(f"SELECT coalesce(max({column}), 0) + 1 FROM {table}")
             return int(connection.scalar(query) or 0)
+
+
+def account_of(ledger: Ledger, *, is_live: bool | None = None) -> Coverage:
+    """The report of the ledger's run."""
+    with ledger.read() as connection:
+        return coverage(connection, ledger.run_id, is_live=is_live)
+
+
+def crawl(ledger: Ledger) -> None:
+    """A small crawl in which everything happens: links, exclusions, redirects, retries, failures."""
+    home = ledger.seed("http://a.example/")
+    page = ledger.fetch(home, size=500)
+    moved = ledger.refer("http://a.example/moved", page=page)
+    broken = ledger.refer("http://a.example/broken", page=page)
+    foreign = ledger.exclude("http://b.example/", "scope.origin", page=page)
+    ledger.refer("http://a.example/later", page=page, due_ms=START_MS * 2)
+    ledger.emit(
+        page,
+        targets=(home, moved, moved),
+        rejected=(("scheme.unsupported", "mailto:x@y"), ("scheme.unsupported", "tel:1")),
+    )
+    ledger.refer("http://b.example/", page=page)
+    ledger.finish()
+    lease = ledger.dispatch(moved)
+    hop = ledger.respond(lease, 301, 0)
+    ledger.emit(hop, targets=(home, foreign), kind=ReferenceKind.REDIRECT)
+    ledger.process(lease, Disposition.REDIRECTED, Event.REDIRECT, "http.301")
+    ledger.retry(ledger.dispatch(broken))
+    ledger.give_up(ledger.dispatch(broken))

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from report_ledger import START_MS, Ledger
+from report_ledger import Ledger, account_of, crawl
 from sqlalchemy import text
 
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.report import coverage
-from scrapy_frontier.report.account import Coverage
 from scrapy_frontier.report.runs import RunNotFound
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Reason, Source, Tally, Verdict
@@ -23,35 +22,6 @@ def ledger() -> Iterator[Ledger]:
     made = Ledger()
     yield made
     made.store.close()
-
-
-def account_of(ledger: Ledger, *, is_live: bool | None = None) -> Coverage:
-    """The report of the ledger's run."""
-    with ledger.read() as connection:
-        return coverage(connection, ledger.run_id, is_live=is_live)
-
-
-def crawl(ledger: Ledger) -> None:
-    """A small crawl in which everything happens: links, exclusions, redirects, retries, failures."""
-    home = ledger.seed("http://a.example/")
-    page = ledger.fetch(home, size=500)
-    moved = ledger.refer("http://a.example/moved", page=page)
-    broken = ledger.refer("http://a.example/broken", page=page)
-    foreign = ledger.exclude("http://b.example/", "scope.origin", page=page)
-    ledger.refer("http://a.example/later", page=page, due_ms=START_MS * 2)
-    ledger.emit(
-        page,
-        targets=(home, moved, moved),
-        rejected=(("scheme.unsupported", "mailto:x@y"), ("scheme.unsupported", "tel:1")),
-    )
-    ledger.refer("http://b.example/", page=page)
-    ledger.finish()
-    lease = ledger.dispatch(moved)
-    hop = ledger.respond(lease, 301, 0)
-    ledger.emit(hop, targets=(home, foreign), kind=ReferenceKind.REDIRECT)
-    ledger.process(lease, Disposition.REDIRECTED, Event.REDIRECT, "http.301")
-    ledger.retry(ledger.dispatch(broken))
-    ledger.give_up(ledger.dispatch(broken))
 
 
 def test_identities_are_counted_once_by_rule_and_disposition(ledger: Ledger) -> None:
@@ -129,9 +99,7 @@ def test_redirects_count_hops_and_what_was_refused(ledger: Ledger) -> None:
     """A hop is a redirect event; a target that is suppressed was refused by its rule."""
     crawl(ledger)
     lease = ledger.dispatch(ledger.seed("http://a.example/away"))
-    ledger.refer(
-        "http://c.example/", page=ledger.respond(lease, 302), kind=ReferenceKind.REDIRECT
-    )
+    ledger.refer("http://c.example/", page=ledger.respond(lease, 302), kind=ReferenceKind.REDIRECT)
     ledger.process(lease, Disposition.REDIRECTED, Event.REDIRECT, "http.302")
 
     redirects = account_of(ledger).redirects

@@ -67,7 +67,7 @@ class Driver:
         self.now = now
         self.store: dict[int, dict[Key, int]] = {origin_id: {} for origin_id in policies}
         self.waiting: dict[int, int] = {}
-        self.cold: dict[int, float] = {}
+        self.cold: dict[int, None] = {}
         self.kept: dict[str, float] = {}
         self.questions: deque[Question] = deque()
         self.reserved: list[Pick | str] = []
@@ -86,7 +86,7 @@ class Driver:
         self.store[origin_id][rank, identity_id] = origin_id
         self.waiting[identity_id] = origin_id
         if origin_id not in self.cold and not self.offer(origin_id, rank, identity_id):
-            self.cold[origin_id] = self.now
+            self.cold[origin_id] = None
         self.schedule.cold_waiting = len(self.cold)
         return identity_id
 
@@ -182,7 +182,7 @@ class Driver:
         for refill in self.schedule.refills():
             self.questions.append(Question(refill.origin_id, refill))
         for _ in range(self.schedule.wants_activation(self.now)):
-            origin_id = min(self.cold, key=lambda own: (self.cold[own], own))
+            origin_id = next(iter(self.cold))
             del self.cold[origin_id]
             self.schedule.cold_waiting = len(self.cold)
             self.schedule.activating(origin_id)
@@ -250,8 +250,9 @@ class Driver:
         for rotated in self.schedule.rotated(self.now):
             key = rotated.gate_key
             self.kept[key] = max(self.kept.get(key, 0.0), rotated.gate.next_eligible_at)
+            assert rotated.origin_id not in self.cold
             if self.store[rotated.origin_id]:
-                self.cold[rotated.origin_id] = self.now
+                self.cold[rotated.origin_id] = None
         self.schedule.cold_waiting = len(self.cold)
 
     def settle(self) -> None:
@@ -263,7 +264,7 @@ class Driver:
         self.collect()
         self.pump()
 
-    def drain(self, limit: int = 100_000) -> None:
+    def drain(self, limit: int = 3_000) -> None:
         """Crawl until the store is empty."""
         for _ in range(limit):
             self.settle()

@@ -104,7 +104,7 @@ def test_narrower_means_wholly_within() -> None:
     [
         ("h.example", "*/docs"),
         ("*.h.example/docs", "www.h.example"),
-        ("https://h.example", "h.example:443/docs"),
+        ("http://h.example", "h.example:443/docs"),
         ("h.example/a", "h.example/b"),
         ("h.example/doc", "h.example/docs"),
         ("h.example", "nh.example"),
@@ -114,8 +114,6 @@ def test_narrower_means_wholly_within() -> None:
 )
 def test_places_of_which_none_is_narrower(first: str, second: str) -> None:
     """Places that only overlap, are apart, or are the same do not outrank each other."""
-    if (first, second) == ("https://h.example", "h.example:443/docs"):
-        first = "http://h.example"
     one, other = Place.parse(first), Place.parse(second)
     assert not one.is_narrower_than(other)
     assert not other.is_narrower_than(one)

@@ -50,7 +50,7 @@ CODEC = ProductCodec()
 any_text = st.text(st.characters(exclude_categories=()), max_size=12)
 zones = st.one_of(
     st.none(),
-    st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(timezone),
+    st.integers(-86_399, 86_399).map(lambda offset: timezone(timedelta(seconds=offset))),
     st.sampled_from([timezone.utc, ZoneInfo("Europe/Prague"), ZoneInfo("America/New_York")]),
 )
 folds = st.sampled_from([0, 1])
@@ -249,6 +249,10 @@ class Explosive:
         (RequestRecord(cookies={"a": object()}), "cookies['a']"),
         (RequestRecord(extra={"kwargs": object()}), "extra['kwargs']"),
         (RequestRecord(priority=Colour.RED), "priority"),
+        (
+            RequestRecord(meta={"t": time(1, tzinfo=timezone(timedelta(microseconds=1)))}),
+            "meta['t']",
+        ),
         (
             RequestRecord(meta={"t": datetime(2026, 1, 1, tzinfo=timezone(timedelta(0), "Zulu"))}),
             "meta['t']",

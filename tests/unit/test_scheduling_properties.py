@@ -170,7 +170,7 @@ class Crawl(RuleBasedStateMachine):
         for key, server in new.servers.items():
             server.in_flight = 0
             server.earliest = old.kept.get(key, 0.0)
-        new.cold = {own: new.now for own, heads in new.store.items() if heads}
+        new.cold = {own: None for own, heads in new.store.items() if heads}
         new.schedule.cold_waiting = len(new.cold)
         self.driver = new
 

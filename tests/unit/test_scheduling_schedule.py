@@ -501,7 +501,7 @@ def test_an_origin_is_activated_once() -> None:
 
 
 def test_an_endless_origin_makes_room_after_its_quantum() -> None:
-    """Its heads stay in the store; it is reported, with its timing, when nothing is in flight."""
+    """Its heads stay in the store; it is named when its gate is open again."""
     schedule = filled(
         *((1, 0, number) for number in range(1, 9)), policy=SLOW, max_hot_origins=1, quantum=2
     )
@@ -510,14 +510,34 @@ def test_an_endless_origin_makes_room_after_its_quantum() -> None:
     finish(schedule, 1, interval_s=2.0)
     assert schedule.rotated(NOW) == []
     assert hand_out(schedule, NOW + 2) == [2]
-    assert not schedule.is_hot(1)
     assert schedule.wants_activation(NOW + 2) == 1
+    assert schedule.counts(NOW + 2).heads == 0
     assert schedule.rotated(NOW + 2) == []
     finish(schedule, 1, NOW + 3, interval_s=2.0)
-    (left,) = schedule.rotated(NOW + 3)
+    assert schedule.rotated(NOW + 3) == []
+    assert schedule.next_at(NOW + 3) == NOW + 5
+    (left,) = schedule.rotated(NOW + 5)
     assert (left.origin_id, left.gate_key) == (1, key(1))
-    assert left.gate.next_eligible_at == NOW + 5
-    assert schedule.counts(NOW + 3).heads == 0
+    assert left.gate.state is GateState.OPEN
+    assert not schedule.is_hot(1)
+
+
+def test_until_it_is_named_an_origin_that_left_is_known() -> None:
+    """What is added to it stays in the store, and it is not taken for a new one."""
+    schedule = filled((1, 0, 1), (1, 0, 2), policy=SLOW, max_hot_origins=1, quantum=1)
+    schedule.cold_waiting = 1
+    assert hand_out(schedule) == [1]
+    assert schedule.is_hot(1)
+    assert schedule.add(1, Head(0, 3), NOW)
+    assert schedule.ensure_origin(1, key(1), SLOW, NOW)
+    assert schedule.counts(NOW).heads == 0
+    with pytest.raises(SchedulingError, match="origin 1"):
+        schedule.activating(1)
+    with pytest.raises(SchedulingError, match="origin 1"):
+        schedule.activate(1, key(1), SLOW, [], NOW)
+    schedule.cancel(key(1), NOW)
+    assert [left.origin_id for left in schedule.rotated(NOW)] == [1]
+    assert not schedule.add(1, Head(0, 3), NOW)
 
 
 def test_without_cold_origins_nobody_is_rotated_out() -> None:
@@ -529,35 +549,51 @@ def test_without_cold_origins_nobody_is_rotated_out() -> None:
 
 
 def test_an_origin_that_stays_shut_makes_room() -> None:
-    """One that waits for an event or for long; its brake is reported and then the caller's."""
+    """One that waits for an event or for long; what holds it is remembered."""
     schedule = filled((1, 0, 1), (2, 0, 2), (3, 0, 3), max_hot_origins=3)
     schedule.close(key(1), GateState.CLOSED, NOW)
     schedule.hold(key(2), NOW + 3600, GateState.BACKOFF, NOW)
     assert schedule.rotated(NOW) == []
+    assert schedule.wants_activation(NOW) == 0
     schedule.cold_waiting = 2
-    left = {entry.origin_id: entry.gate for entry in schedule.rotated(NOW)}
-    assert left[1].state is GateState.CLOSED
-    assert left[1].opens_at is None
-    assert left[2].next_eligible_at == NOW + 3600
-    assert schedule.gate_state(key(1), NOW) is None
-    assert schedule.gate_state(key(2), NOW) is GateState.BACKOFF
+    assert schedule.rotated(NOW) == []
     assert schedule.wants_activation(NOW) == 2
     assert hand_out(schedule) == [3]
+    assert schedule.gate_state(key(1), NOW) is GateState.CLOSED
+    assert schedule.gate_state(key(2), NOW) is GateState.BACKOFF
+    assert schedule.next_at(NOW) == NOW + 3600
+    schedule.reopen(key(1), NOW)
+    assert schedule.next_at(NOW) == NOW
+    assert [left.origin_id for left in schedule.rotated(NOW)] == [1]
+    assert [left.origin_id for left in schedule.rotated(NOW + 3600)] == [2]
 
 
-def test_an_origin_that_comes_back_soon_finds_its_gate_as_it_was() -> None:
-    """Leaving memory does not open a gate, nor give anything away of the interval."""
-    schedule = filled(
-        (1, 0, 1), (1, 0, 2), policy=OriginPolicy(1, 60.0), max_hot_origins=1, quantum=1
-    )
+def test_an_origin_that_left_is_named_later_where_its_gate_is_held_again() -> None:
+    """A back-off that was prolonged, a permit that took the place."""
+    schedule = filled((1, 0, 1), policy=SLOW, max_hot_origins=1)
+    schedule.hold(key(1), NOW + 60, GateState.BACKOFF, NOW)
     schedule.cold_waiting = 1
-    hand_out(schedule)
-    schedule.cold_waiting = 0
-    schedule.activate(1, key(1), ONE, [(3, [Head(0, 2)], False)], NOW)
-    assert schedule.next(NOW) is None
-    finish(schedule, 1, interval_s=60.0)
-    assert schedule.next_at(NOW) == NOW + 60
-    assert schedule.rotated(NOW) == []
+    schedule.rotated(NOW)
+    schedule.hold(key(1), NOW + 90, GateState.BACKOFF, NOW)
+    assert schedule.rotated(NOW + 60) == []
+    assert schedule.next_at(NOW + 60) == NOW + 90
+    assert schedule.want_permit(key(1), "a", NOW + 90, policy=SLOW)
+    assert schedule.rotated(NOW + 90) == []
+    finish(schedule, 1, NOW + 91, interval_s=2.0)
+    assert schedule.next_at(NOW + 91) == NOW + 93
+    assert [left.origin_id for left in schedule.rotated(NOW + 93)] == [1]
+
+
+def test_a_shared_gate_does_not_keep_an_origin_that_left() -> None:
+    """The others may never let it rest."""
+    schedule = filled(max_hot_origins=2, quantum=1)
+    for origin_id in (1, 2):
+        schedule.ensure_origin(origin_id, "slot", ONE, NOW)
+        schedule.add(origin_id, Head(0, origin_id), NOW)
+        schedule.add(origin_id, Head(0, origin_id + 10), NOW)
+    schedule.cold_waiting = 1
+    assert hand_out(schedule) == [1]
+    assert [left.origin_id for left in schedule.rotated(NOW)] == [1]
 
 
 def test_origins_without_work_leave_when_room_is_wanted() -> None:

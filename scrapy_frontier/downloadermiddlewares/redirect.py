@@ -1,0 +1,93 @@
+"""Redirects, in place of Scrapy's: the target is resolved as browsers do, and one that cannot be requested is named.
+
+What a redirect does to method, body, headers and meta is Scrapy's; the next hop comes back to the frontier, which takes
+it in as a reference of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy.downloadermiddlewares import redirect
+from scrapy.http import HtmlResponse
+from w3lib.html import get_meta_refresh
+
+from scrapy_frontier.documents import document_base_url, document_encoding
+from scrapy_frontier.frontier import Frontier
+from scrapy_frontier.identity import Rejection, resolve
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+
+META_REFRESH_LIMIT: Final = 4096
+"""How many characters of a page are searched for a meta refresh, as Scrapy does."""
+
+
+class RedirectMiddleware(redirect.RedirectMiddleware):
+    """HTTP redirects. `Location` is resolved by the URL Standard (Fetch Standard, section 4.4, "location URL")."""
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
+        """The next hop, or the response where it is to be taken as it is."""
+        if response.status not in STATUSES or self._is_handled(request, response):
+            return response
+        location = response.headers.get("Location")
+        if location is None:
+            return response
+        target = resolve(location, request.url)
+        if isinstance(target, Rejection):
+            Frontier.of(self.crawler).reject_hop(request, target)
+            return response
+        url = target.href
+        _, _, fragment = request.url.partition("#")
+        if fragment and not target.fragment:
+            url = f"{target.url}#{fragment}"
+        if _becomes_get(request, response):
+            hop = self._redirect_request_using_get(request, response, url)
+        else:
+            hop = self._build_redirect_request(request, response, url=url)
+        return self._redirect(hop, request, response.status)
+
+    def _is_handled(self, request: Request, response: Response) -> bool:
+        """Whether the spider wants this response for itself."""
+        meta = request.meta
+        return bool(
+            meta.get("dont_redirect")
+            or meta.get("handle_httpstatus_all")
+            or response.status in meta.get("handle_httpstatus_list", ())
+            or response.status in getattr(self.crawler.spider, "handle_httpstatus_list", ())
+        )
+
+
+class MetaRefreshMiddleware(redirect.MetaRefreshMiddleware):
+    """Redirects that an HTML page asks for by `<meta http-equiv=refresh>`."""
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
+        """The next hop, or the response where it asks for none."""
+        if (
+            request.meta.get("dont_redirect")
+            or request.method == "HEAD"
+            or not isinstance(response, HtmlResponse)
+        ):
+            return response
+        encoding = document_encoding(response)
+        interval_s, reference = get_meta_refresh(
+            response.text[:META_REFRESH_LIMIT], "", encoding, ignore_tags=self._ignore_tags
+        )
+        if not reference or interval_s is None or interval_s >= self._maxdelay:
+            return response
+        target = resolve(reference, document_base_url(response), encoding)
+        if isinstance(target, Rejection):
+            Frontier.of(self.crawler).reject_hop(request, target)
+            return response
+        hop = self._redirect_request_using_get(request, response, target.href)
+        return self._redirect(hop, request, "meta refresh")
+
+
+def _becomes_get(request: Request, response: Response) -> bool:
+    """RFC 9110, section 15.4: POST becomes GET after 301 and 302 by custom, all but HEAD after 303 by rule."""
+    if response.status in (301, 302):
+        return request.method == "POST"
+    return response.status == 303 and request.method not in {"GET", "HEAD"}
