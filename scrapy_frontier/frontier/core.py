@@ -17,23 +17,21 @@ from twisted.python.failure import Failure
 
 from scrapy_frontier.clock import SystemClock, milliseconds
 from scrapy_frontier.errors import FrontierError
-from scrapy_frontier.frontier import direct
+from scrapy_frontier.frontier import direct, hops
 from scrapy_frontier.frontier.attempts import (
     Attempt,
     Ending,
     capture,
-    detail,
     end_of_failure,
     end_of_page,
 )
-from scrapy_frontier.frontier.intake import rank_of
 from scrapy_frontier.frontier.page import CURRENT_PAGE, Page, current_page
 from scrapy_frontier.identity import Rejection, host_of
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.observations import observed_references
 from scrapy_frontier.settings import FrontierSettings
-from scrapy_frontier.states import Disposition, Event
-from scrapy_frontier.store.messages import Dispatch, Lease, Move, Reason, Retry
+from scrapy_frontier.states import Event
+from scrapy_frontier.store.messages import Dispatch, Lease, Move, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +147,8 @@ class Frontier:
             return False
         attempt = self._replacements.pop(request, None)
         if attempt is not None:
-            return self._replace(attempt, request)
+            hops.replace(self, attempt, request)
+            return True
         return self.opened.intake.enqueue(request)
 
     def reject(self, rejection: Rejection) -> None:
@@ -365,68 +364,6 @@ class Frontier:
                 ),
             )
 
-    def _replace(self, attempt: Attempt, request: Request) -> bool:
-        """A middleware answered a request with another one: a retry, a redirect, or its own idea."""
-        opened = self.opened
-        old = attempt.request
-        is_retry = request.meta.get("retry_times", 0) > old.meta.get("retry_times", 0)
-        is_redirect = request.meta.get("redirect_times", 0) > old.meta.get("redirect_times", 0)
-        resolved = opened.intake.resolve(request)
-        own = opened.intake.resolve(old)
-        same = resolved == own and request.method == old.method and request.body == old.body
-        if attempt.user_slot is None:
-            request.meta.pop("download_slot", None)
-        if is_retry or same:
-            # The flag was set so that Scrapy's duplicate filter lets the retry pass; it is no wish of the spider's.
-            request.dont_filter = old.dont_filter
-            self._retry(
-                attempt,
-                request,
-                "retry" if is_retry else "redirect.self" if is_redirect else "replaced",
-            )
-            return True
-        is_visit = request.dont_filter and not old.meta.get("is_start_request")
-        request.dont_filter = is_visit
-        url = opened.intake.enqueue_hop(request, attempt, is_visit=is_visit)
-        inputs = detail(to=url or request.url, status=attempt.status)
-        code = f"redirect.{attempt.status}" if is_redirect else "replaced"
-        if attempt.is_captured:
-            self.end(attempt, Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(code, inputs)))
-        else:
-            self.end(attempt, Ending(Event.GIVE_UP, Disposition.FAILED, Reason("replaced", inputs)))
-        return True
-
-    def _retry(self, attempt: Attempt, request: Request, code: str) -> None:
-        opened = self.opened
-        error = attempt.exception
-        if attempt.is_captured:
-            cause = f"http.{attempt.status}"
-        else:
-            cause = (
-                "request.replaced"
-                if error is None
-                else end_of_failure(error, is_captured=False).reason.code
-            )
-        record = opened.intake.record(request)
-        if record is None:
-            opened.dispatch.keep_volatile(attempt.lease.identity_id, request)
-        due_ms = opened.intake.due_ms(request.meta, self._now_ms())
-        opened.writer.send(
-            Retry(
-                attempt.lease,
-                Reason(f"{code}.{cause}", detail(times=request.meta.get("retry_times", 0))),
-                self._now_ms(),
-                due_ms,
-                record,
-                rank_of(request),
-                None
-                if attempt.is_captured
-                else end_of_failure(error or IgnoreRequest("replaced"), is_captured=False).finding,
-                request,
-            )
-        )
-        del self.attempts[attempt.request]
-
     # Pages
 
     @contextmanager
@@ -462,8 +399,7 @@ class Frontier:
 
     def end(self, attempt: Attempt, ending: Ending) -> None:
         """The attempt is over: write how."""
-        self.attempts.pop(attempt.request, None)
-        self.give_place_back(attempt)
+        self.forget(attempt)
         self.opened.writer.send(
             Move(
                 attempt.lease,
@@ -474,6 +410,11 @@ class Frontier:
                 ending.finding,
             )
         )
+
+    def forget(self, attempt: Attempt) -> None:
+        """The attempt is over."""
+        self.attempts.pop(attempt.request, None)
+        self.give_place_back(attempt)
 
     def _now_ms(self) -> int:
         return milliseconds(self.clock.now())

@@ -14,11 +14,12 @@ from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from scrapy_frontier.clock import milliseconds
+from scrapy_frontier.frontier import hops
 from scrapy_frontier.frontier.attempts import Attempt, Ending, end_of_failure, end_of_page
 from scrapy_frontier.frontier.dispatch import gate_key_of
 from scrapy_frontier.identity import Rejection
 from scrapy_frontier.states import Disposition, Event
-from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason
+from scrapy_frontier.store.messages import Dispatch, Finding, Known, Lease, Reason
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -83,7 +84,9 @@ def finish(frontier: Frontier, attempt: Attempt, result: object) -> None:
         reason = Reason(f"redirect.{attempt.status}")
         ending = Ending(Event.REDIRECT, Disposition.REDIRECTED, reason)
     else:
-        ending = Ending(Event.GIVE_UP, Disposition.FAILED, Reason("replaced"))
+        ending = Ending(
+            Event.GIVE_UP, Disposition.FAILED, Reason(hops.REPLACED), Finding(hops.REPLACED)
+        )
     frontier.end(attempt, ending)
 
 

@@ -87,6 +87,10 @@ def render_short(account: Coverage) -> str:
 def stop_sentence(account: Coverage) -> str:
     """How the run ended, or that it goes on."""
     reason = account.stop.reason
+    held_back = sum(account.identities.deferred.values())
+    if reason == "exhausted" and held_back:
+        held = counted(held_back, "URL is", "URLs are")
+        return f"Finished: all that was admitted is done, and {held} held back."
     if reason is not None:
         if reason.startswith("budget:"):
             return f"Stopped by the budget {reason.partition(':')[2]}; it can be resumed."
@@ -102,8 +106,8 @@ def _heading(account: Coverage) -> list[str]:
     run = account.run
     title = f"Run {run.id} ({layout.printable(run.name)}) of spider {layout.printable(run.spider)}"
     times = f"From {clock(run.started_at)}"
-    if run.finished_at:
-        times += f" to {clock(run.finished_at)}, {_span(run.started_at, run.finished_at)}"
+    if run.started_at and run.finished_at:
+        times = _period(run.started_at, run.finished_at)
     sessions = counted(len(account.sessions), "session")
     lines = [title, "=" * len(title), stop_sentence(account)]
     if account.stop.reason not in (None, "exhausted") and account.stop.detail:
@@ -114,15 +118,15 @@ def _heading(account: Coverage) -> list[str]:
 def _summary(account: Coverage) -> list[str]:
     identities, references = account.identities, account.references
     covered = sum(identities.terminal.get(end, 0) for end in COVERED)
-    ended_badly = _total(identities.terminal) - covered
-    not_covered = [
-        f"{counted(_total(identities.suppressed), 'URL')} excluded by rules,"
-        f" {number(_total(identities.deferred))} held back, {number(ended_badly)} failed."
-    ]
+    not_covered = {
+        "excluded by rules": _total(identities.suppressed),
+        "held back": _total(identities.deferred),
+        **{end: count for end, count in identities.terminal.items() if end not in COVERED},
+    }
+    lost = [_sentence({name: count for name, count in not_covered.items() if count})]
     if references.rejected:
         rejected = counted(_total(references.rejected), "reference")
-        not_covered.append(f"{rejected} could not be requested at all.")
-    unresolved = _listed(identities.unresolved)
+        lost.append(f"{rejected} could not be requested at all.")
     parts = {
         "Asked": [
             f"{counted(references.total, 'reference')} to"
@@ -134,8 +138,8 @@ def _summary(account: Coverage) -> list[str]:
             f" ({layout.share(covered, identities.admitted)}),"
             f" in {counted(account.attempts.total, 'attempt')}."
         ],
-        "Not covered": not_covered,
-        "Unresolved": [unresolved + "." if unresolved else "None."],
+        "Not covered": lost,
+        "Unresolved": [_sentence(identities.unresolved)],
         "Account": _account_lines(account),
     }
     return [
@@ -172,8 +176,12 @@ def _total(counts: Mapping[str, int]) -> int:
     return sum(counts.values())
 
 
+def _sentence(counts: Mapping[str, int]) -> str:
+    return f"{_listed(counts)}." if counts else "None."
+
+
 def _listed(counts: Mapping[str, int], limit: int = 6) -> str:
-    named = [f"{number(count)} {name}" for name, count in counts.items()]
+    named = [f"{number(count)} {name.replace('_', ' ')}" for name, count in counts.items()]
     more = len(named) - limit
     return ", ".join(named[:limit]) + (f" and {more} more" if more > 0 else "")
 
@@ -188,8 +196,10 @@ def _detail(detail: object) -> str:
     return str(detail)
 
 
-def _span(start: str | None, end: str | None) -> str:
-    if start is None or end is None:
-        return "for an unknown time"
+def _period(start: str, end: str) -> str:
     started, ended = (datetime.fromisoformat(at.removesuffix("Z")) for at in (start, end))
-    return layout.duration((ended - started).total_seconds())
+    until = clock(end)
+    if started.date() == ended.date():
+        until = until.partition(" ")[2]
+    lasted = layout.duration((ended - started).total_seconds())
+    return f"From {clock(start).removesuffix(' UTC')} to {until}, {lasted}"

@@ -17,6 +17,8 @@ ORIGINS_SHOWN: Final = 20
 CAUSES_SHOWN: Final = 30
 DEAD_LETTERS_SHOWN: Final = 10
 
+_SHARE: Final = len(">99.9 %")
+
 COVERED: Final = (
     Disposition.SUCCEEDED.label,
     Disposition.REDIRECTED.label,
@@ -35,13 +37,13 @@ def outcomes_section(account: Coverage) -> list[str]:
         ("held back", sum(identities.deferred.values())),
     ]
     rows = [
-        (_words(name), count, layout.share(count, identities.discovered))
+        (_words(name), count, layout.share(count, identities.discovered).rjust(_SHARE))
         for name, count in counts
         if count
     ]
     if not rows:
         return []
-    rows.append(("all", identities.discovered, "100 %"))
+    rows.append(("all", identities.discovered, "100 %".rjust(_SHARE)))
     return layout.section(
         "What became of the URLs", layout.table(["outcome", "URLs", "share"], rows)
     )

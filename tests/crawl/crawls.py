@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Spider, signals
@@ -22,6 +22,10 @@ from scrapy_frontier.report.verify import verify
 from scrapy_frontier.states import Disposition, State
 from scrapy_frontier.store.opening import open_store
 from scrapy_frontier.testing import Origin, RequestLog, ScriptedServer
+
+if TYPE_CHECKING:
+    # typing.Self requires Python 3.11
+    from typing_extensions import Self
 
 PATIENCE_S = 15.0
 """How long a crawl may take; a hanging one fails its test instead of stopping all."""
@@ -65,25 +69,10 @@ class Fate:
 
 @dataclass
 class Result:
-    """What came of one crawl. `log` is the server's, over all crawls of the lab."""
+    """What the store says after crawls, and the server's log of all of them."""
 
-    crawler: Crawler
-    spider: Any
     store_url: str
     log: RequestLog
-    items: list[Any]
-    failed: list[Any]
-
-    @property
-    def stats(self) -> dict[str, Any]:
-        """Scrapy's stats at the end."""
-        assert self.crawler.stats is not None
-        return self.crawler.stats.get_stats()
-
-    @property
-    def reason(self) -> str:
-        """Why Scrapy closed the spider."""
-        return str(self.stats.get("finish_reason"))
 
     @cached_property
     def run_id(self) -> int:
@@ -151,14 +140,40 @@ class Result:
         with open_store(self.store_url, read_only=True) as store, store.reader() as connection:
             return [tuple(row) for row in connection.execute(text(query))]
 
-    def assert_sound(self) -> Result:
-        """The account adds up, nothing illegal was tried, and the audit finds nothing."""
+    def assert_reconciled(self) -> Self:
+        """The account adds up, and the audit finds nothing."""
         assert self.coverage.reconciled, self.coverage.failed_equations
         assert self.findings == []
+        return self
+
+
+@dataclass
+class Crawl(Result):
+    """What came of one crawl in this process."""
+
+    crawler: Crawler
+    spider: Any
+    items: list[Any]
+    failed: list[Any]
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Scrapy's stats at the end."""
+        assert self.crawler.stats is not None
+        return self.crawler.stats.get_stats()
+
+    @property
+    def reason(self) -> str:
+        """Why Scrapy closed the spider."""
+        return str(self.stats.get("finish_reason"))
+
+    def assert_sound(self) -> Self:
+        """The account adds up, the audit finds nothing, and nothing illegal was tried."""
+        self.assert_reconciled()
         assert self.stats["frontier/refused"] == 0
         return self
 
-    def assert_exhausted(self) -> Result:
+    def assert_exhausted(self) -> Self:
         """The crawl ended by itself, with nothing left over, and ledger and server agree."""
         self.assert_sound()
         assert self.reason == "finished"
@@ -219,7 +234,7 @@ class Lab:
         before: Callable[[Crawler], Any] | None = None,
         patience_s: float = PATIENCE_S,
         **kwargs: Any,
-    ) -> Result:
+    ) -> Crawl:
         """Run a spider to its end. `before` sees the crawler first, to connect to its signals."""
         crawler = self.crawler(spider, settings)
         items: list[Any] = []
@@ -233,11 +248,11 @@ class Lab:
         if before is not None:
             before(crawler)
         await deferred_from_coro(_finish(crawler, patience_s, kwargs))
-        return Result(
-            crawler,
-            crawler.spider,
+        return Crawl(
             str(crawler.settings["FRONTIER_STORE"]),
             self.server.log,
+            crawler,
+            crawler.spider,
             items,
             failed,
         )

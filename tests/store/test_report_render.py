@@ -29,11 +29,12 @@ def test_the_first_lines_tell_the_whole_story(ledger: Ledger) -> None:
     lines = render_long(account_of(ledger)).splitlines()
 
     assert lines[0] == "Run 1 (nightly) of spider docs"
-    assert lines[2] == "Finished: nothing was left to do."
+    assert lines[2] == "Finished: all that was admitted is done, and 1 URL is held back."
+    assert lines[3].startswith("From 2025-12-01 00:46:41 to 00:47:")
     assert lines[5:11] == [
         "Asked        13 references to 5 different URLs on 2 origins.",
         "Covered      2 of 3 admitted (66.7 %), in 4 attempts.",
-        "Not covered  1 URL excluded by rules, 1 held back, 1 failed.",
+        "Not covered  1 excluded by rules, 1 held back, 1 failed.",
         "             2 references could not be requested at all.",
         "Unresolved   None.",
         "Account      It adds up: all 12 equations hold.",
@@ -91,6 +92,7 @@ def test_an_empty_run_has_a_report(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("state", "reason", "sentence"),
     [
+        ("finished", "exhausted", "Finished: nothing was left to do."),
         ("stopped", "operator", "Stopped by the operator; it can be resumed."),
         ("stopped", "deadline", "Stopped at its deadline; it can be resumed."),
         ("stopped", "budget:pages", "Stopped by the budget pages; it can be resumed."),

@@ -1,0 +1,190 @@
+"""A run survives whatever happens to its process: no identity is lost, and only what was in flight is repeated."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections import Counter
+
+import pytest
+from crawls import Lab, Result
+from processes import CrawlProcess, make_web
+
+from scrapy_frontier.testing import Answer, Hit, RequestLog, page
+
+pytestmark = pytest.mark.slow
+
+LIMIT = 4
+SETTINGS = {"CONCURRENT_REQUESTS": LIMIT, "CONCURRENT_REQUESTS_PER_DOMAIN": LIMIT}
+
+
+def wait_for_hits(lab: Lab, process: CrawlProcess, count: int) -> None:
+    """Wait until the server has seen so many requests, or the process has ended."""
+    while len(lab.server.log) < count and process.process.poll() is None:
+        time.sleep(0.002)
+
+
+def answered(log: RequestLog) -> Counter[str]:
+    """How often each page was sent whole, with a status that ends it."""
+    return Counter(hit.path for hit in log if hit.outcome == "sent" and hit.status != 503)
+
+
+def lost_attempts(result: Result) -> Counter[str]:
+    """Attempts whose process died, by URL."""
+    found = result.rows(
+        "SELECT i.url, count(*) FROM attempt AS a JOIN identity AS i USING (identity_id)"
+        " JOIN reason AS r ON r.reason_id = a.outcome_id WHERE r.code = 'lease.lost' GROUP BY 1"
+    )
+    return Counter(dict(found))
+
+
+def assert_repeats_were_in_flight(result: Result, hits: list[Hit]) -> None:
+    """A page was asked for again only because it failed, or because its lease was lost."""
+    expected = result.wire_attempts() + lost_attempts(result)
+    asked = Counter(hit.url for hit in hits)
+    assert all(count <= expected[url] for url, count in asked.items()), asked - expected
+
+
+def test_killed_again_and_again(lab: Lab) -> None:
+    """After six kills at any moment every reachable page is fetched, and the account adds up."""
+    dice = random.Random(20240229)
+    paths = make_web(lab.main, 140, delay_s=0.02)
+    seed = lab.main / "p0"
+    for _ in range(6):
+        with CrawlProcess(lab.folder, seed, SETTINGS) as process:
+            wait_for_hits(lab, process, len(lab.server.log) + dice.randrange(1, 25))
+            time.sleep(dice.uniform(0, 0.05))
+            process.kill()
+    with CrawlProcess(lab.folder, seed, SETTINGS) as process:
+        output = process.wait()
+    result = Result(lab.store_url, lab.server.log).assert_reconciled()
+    assert result.coverage.run.state == "finished", output
+    assert len(result.coverage.sessions) == 7
+    assert set(answered(lab.server.log)) == paths
+    assert set(result.ends()) == {"succeeded", "redirected"}
+    assert len(result.fates) == len(paths)
+    assert_repeats_were_in_flight(result, lab.server.log.hits)
+    assert sum(lost_attempts(result).values()) <= 6 * LIMIT
+    assert lab.server.log.max_simultaneous(lab.main.url) <= LIMIT
+
+
+def test_FC56_kill_with_jobdir_loses_nothing(lab: Lab) -> None:
+    """A killed crawl with JOBDIR is resumed by the same JOBDIR and covers every page (scrapy#2399)."""
+    lab.main.on("/seed", page("seed", [f"/{number}" for number in range(150)]))
+    lab.main.otherwise = Answer("one", delay_s=0.01)
+    settings = {**SETTINGS, "JOBDIR": "job", "FRONTIER_STORE": None, "FRONTIER_RUN": None}
+    with CrawlProcess(lab.folder, lab.main / "seed", settings) as process:
+        wait_for_hits(lab, process, 40)
+        process.kill()
+    before = len(lab.server.log)
+    with CrawlProcess(lab.folder, lab.main / "seed", settings) as process:
+        process.wait()
+    result = Result(f"sqlite:///{lab.folder / 'job' / 'frontier.db'}", lab.server.log)
+    result.assert_reconciled()
+    assert before < 150
+    assert len(result.coverage.sessions) == 2
+    assert set(answered(lab.server.log)) == {"/seed", *(f"/{number}" for number in range(150))}
+    assert len(lab.server.log) <= 151 + LIMIT
+    assert_repeats_were_in_flight(result, lab.server.log.hits)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_one_signal_stops_cleanly(lab: Lab, number: signal.Signals) -> None:
+    """What is in flight is finished, the rest is left for the next start, and nothing is repeated."""
+    paths = make_web(lab.main, 60, delay_s=0.03)
+    with CrawlProcess(lab.folder, lab.main / "p0", SETTINGS) as process:
+        wait_for_hits(lab, process, 15)
+        process.send(number)
+        process.wait()
+    stopped = Result(lab.store_url, lab.server.log).assert_reconciled()
+    assert (stopped.coverage.run.state, stopped.coverage.stop.reason) == ("stopped", "operator")
+    assert set(stopped.coverage.identities.unresolved) <= {"scheduled", "retryable"}
+    assert not lost_attempts(stopped)
+    assert len(lab.server.log) < len(paths)
+
+    with CrawlProcess(lab.folder, lab.main / "p0", SETTINGS) as process:
+        process.wait()
+    resumed = Result(lab.store_url, lab.server.log).assert_reconciled()
+    assert resumed.coverage.stop.reason == "exhausted"
+    assert set(answered(lab.server.log)) == paths
+    assert max(answered(lab.server.log).values()) == 1
+    assert resumed.wire_attempts() == lab.server.log.hits_by_url()
+
+
+def test_two_signals_stop_at_once(lab: Lab) -> None:
+    """The second signal skips every hook; the next start finds the run as after a kill."""
+    lab.main.on("/p0", page("", [f"/{number}" for number in range(12)]))
+    lab.main.otherwise = Answer("slow", delay_s=1)
+    with CrawlProcess(lab.folder, lab.main / "p0", SETTINGS) as process:
+        wait_for_hits(lab, process, 3)
+        process.send(signal.SIGINT)
+        process.wait_for_text("send again to force")
+        process.send(signal.SIGINT)
+        process.wait()
+    stopped = Result(lab.store_url, lab.server.log)
+    assert stopped.coverage.run.state != "finished"
+
+    lab.main.otherwise = page("quick")
+    with CrawlProcess(lab.folder, lab.main / "p0", SETTINGS) as process:
+        process.wait()
+    resumed = Result(lab.store_url, lab.server.log).assert_reconciled()
+    assert resumed.coverage.stop.reason == "exhausted"
+    assert len(answered(lab.server.log)) == 13
+    assert_repeats_were_in_flight(resumed, lab.server.log.hits)
+
+
+@pytest.mark.parametrize("moment", ["on the wire", "after the answer"])
+def test_interval_is_kept_across_a_kill(lab: Lab, moment: str) -> None:
+    """The host's timing is on disk with its request and loaded before anything is dispatched."""
+    delay_s = 1.0 if moment == "on the wire" else 0
+    lab.main.on("/p0", [Answer(page("", ["/p1"]).body, delay_s=delay_s), page("", ["/p1"])])
+    lab.main.on("/p1", page("p1"))
+    settings = {
+        "DOWNLOAD_DELAY": 4,
+        "RANDOMIZE_DOWNLOAD_DELAY": False,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+    }
+    with CrawlProcess(lab.folder, lab.main / "p0", settings) as process:
+        wait_for_hits(lab, process, 1)
+        time.sleep(0.15)
+        process.kill()
+    with CrawlProcess(lab.folder, lab.main / "p0", settings) as process:
+        wait_for_hits(lab, process, 2)
+        process.kill()
+    first, second = lab.server.log.hits[:2]
+    counted_from = first.arrived_at if moment == "on the wire" else first.departed_at
+    assert counted_from is not None
+    assert second.arrived_at - counted_from >= 4 - 0.05
+
+
+def test_another_process_on_the_same_run_is_refused(lab: Lab) -> None:
+    """The second process ends with the name of the first, and sends no request."""
+    lab.main.on("/p0", page("", [f"/{number}" for number in range(50)]))
+    lab.main.otherwise = Answer("slow", delay_s=0.2)
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    with CrawlProcess(lab.folder, lab.main / "p0", settings) as first:
+        wait_for_hits(lab, first, 2)
+        with CrawlProcess(lab.folder, lab.main / "other", settings) as second:
+            output = second.wait()
+        assert first.process.poll() is None
+        assert f"process {first.process.pid}" in output
+        assert "FRONTIER_RUN" in output
+        assert "/other" not in lab.server.log.hits_by_path()
+        first.send(signal.SIGTERM)
+        first.wait()
+    Result(lab.store_url, lab.server.log).assert_reconciled()
+
+
+def test_two_runs_in_one_store_at_the_same_time(lab: Lab) -> None:
+    """Two processes share a store, each with a run of its own; both accounts add up."""
+    paths = make_web(lab.main, 40, delay_s=0.01)
+    with (
+        CrawlProcess(lab.folder, lab.main / "p0", {**SETTINGS, "FRONTIER_RUN": "one"}) as one,
+        CrawlProcess(lab.folder, lab.main / "p0", {**SETTINGS, "FRONTIER_RUN": "two"}) as two,
+    ):
+        outputs = one.wait(), two.wait()
+    result = Result(lab.store_url, lab.server.log).assert_reconciled()
+    states = result.rows("SELECT state FROM run")
+    assert states == [("finished",), ("finished",)], outputs
+    assert all(answered(lab.server.log)[path] == 2 for path in paths)
