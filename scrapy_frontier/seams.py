@@ -60,6 +60,8 @@ class Waker:
         self._engine = engine
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None
+        self.after_ring: Callable[[], None] | None = None
+        """Called after each ring, also where the engine does not ask because all its places are taken."""
 
     def wake(self) -> None:
         """Ask at the next turn of the event loop."""
@@ -90,6 +92,8 @@ class Waker:
     def _ring(self) -> None:
         self._timer = None
         self.wake()
+        if self.after_ring is not None:
+            self.call_soon(self.after_ring)
 
 
 def forbid_hidden_repeats(engine: ExecutionEngine) -> None:

@@ -19,7 +19,7 @@ from scrapy_frontier.frontier.attempts import Attempt, Ending, end_of_failure, e
 from scrapy_frontier.frontier.dispatch import gate_key_of
 from scrapy_frontier.identity import Rejection
 from scrapy_frontier.states import Disposition, Event
-from scrapy_frontier.store.messages import Dispatch, Finding, Known, Lease, Reason
+from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -84,9 +84,7 @@ def finish(frontier: Frontier, attempt: Attempt, result: object) -> None:
         reason = Reason(f"redirect.{attempt.status}")
         ending = Ending(Event.REDIRECT, Disposition.REDIRECTED, reason)
     else:
-        ending = Ending(
-            Event.GIVE_UP, Disposition.FAILED, Reason(hops.REPLACED), Finding(hops.REPLACED)
-        )
+        ending = hops.given_up(attempt)
     frontier.end(attempt, ending)
 
 

@@ -62,6 +62,7 @@ class Dispatch:
         self._writer = writer
         self._clock = clock
         self._waker = waker
+        waker.after_ring = self.collect_grants
         self._run_id = run_id
         self._random = random_source
         self._due = DueQueue(DUE_LIMIT, more_in_store=True)

@@ -56,8 +56,7 @@ def _go_on(frontier: Frontier, attempt: Attempt, request: Request, *, is_redirec
     url = frontier.opened.intake.enqueue_hop(request, attempt, is_visit=is_visit)
     inputs = detail(to=url or request.url, status=attempt.status)
     if not attempt.is_captured:
-        reason = Reason(REPLACED, inputs)
-        ending = Ending(Event.GIVE_UP, Disposition.FAILED, reason, Finding(REPLACED))
+        ending = given_up(attempt, inputs)
     else:
         code = f"redirect.{attempt.status}" if is_redirect else REPLACED
         ending = Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(code, inputs))
@@ -84,6 +83,12 @@ def _try_again(frontier: Frontier, attempt: Attempt, request: Request, kind: str
         )
     )
     frontier.forget(attempt)
+
+
+def given_up(attempt: Attempt, inputs: str | None = None) -> Ending:
+    """The end of an attempt without a response in whose place another request goes on."""
+    cause, finding = _cause(attempt)
+    return Ending(Event.GIVE_UP, Disposition.FAILED, Reason(cause, inputs), finding)
 
 
 def _cause(attempt: Attempt) -> tuple[str, Finding | None]:

@@ -121,7 +121,11 @@ def _summary(account: Coverage) -> list[str]:
     not_covered = {
         "excluded by rules": _total(identities.suppressed),
         "held back": _total(identities.deferred),
-        **{end: count for end, count in identities.terminal.items() if end not in COVERED},
+        **{
+            end.replace("_", " "): count
+            for end, count in identities.terminal.items()
+            if end not in COVERED
+        },
     }
     lost = [_sentence({name: count for name, count in not_covered.items() if count})]
     if references.rejected:
@@ -181,7 +185,7 @@ def _sentence(counts: Mapping[str, int]) -> str:
 
 
 def _listed(counts: Mapping[str, int], limit: int = 6) -> str:
-    named = [f"{number(count)} {name.replace('_', ' ')}" for name, count in counts.items()]
+    named = [f"{number(count)} {name}" for name, count in counts.items()]
     more = len(named) - limit
     return ", ".join(named[:limit]) + (f" and {more} more" if more > 0 else "")
 

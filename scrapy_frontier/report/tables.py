@@ -11,7 +11,7 @@ from scrapy_frontier.states import Disposition, State
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_frontier.report.account import Coverage, OriginAccount
+    from scrapy_frontier.report.account import Cause, Coverage, OriginAccount
 
 ORIGINS_SHOWN: Final = 20
 CAUSES_SHOWN: Final = 30
@@ -52,7 +52,7 @@ def outcomes_section(account: Coverage) -> list[str]:
 def causes_section(account: Coverage) -> list[str]:
     """What was not covered, by rule, with an example each."""
     rows = [
-        (_words(cause.disposition or cause.state), cause.rule or "", cause.count, cause.example)
+        (_what(cause), cause.rule or "", cause.count, cause.example)
         for cause in account.causes
         if cause.state in (State.SUPPRESSED.label, State.DEFERRED.label)
         or cause.disposition not in (None, *COVERED)
@@ -65,6 +65,12 @@ def causes_section(account: Coverage) -> list[str]:
         "Not covered, and why",
         _some(["what", "rule", "count", "first example"], rows, CAUSES_SHOWN),
     )
+
+
+def _what(cause: Cause) -> str:
+    if cause.disposition is not None:
+        return _words(cause.disposition)
+    return "excluded" if cause.state == State.SUPPRESSED.label else "held back"
 
 
 def _words(label: str) -> str:

@@ -72,10 +72,10 @@ class Known:
 class Reference:
     """A reference to a URL that this process has not seen lately, or one that asks for a visit of its own.
 
-    `is_visit`: an explicit new attempt (`dont_filter=True`) where the identity is known. `seed`:
-    for a start request, the how manieth one of this key it is in this process, else 0. `due_ms` above 0: not before that time. `is_direct`:
-    its issuer fetches it himself, it is not offered to the schedule. `payload` comes back untouched when the identity
-    is scheduled by this message. Answer: `Known`.
+    `is_visit`: an explicit new attempt (`dont_filter=True`) where the identity is known. `seed`: for a start request,
+    which of those with this key it is in this process, from 1; else 0. `due_ms` above 0: not before that time.
+    `is_direct`: its issuer fetches it himself, it is not offered to the schedule. `payload` comes back untouched when
+    the identity is scheduled by this message. Answer: `Known`.
     """
 
     key: bytes

@@ -26,6 +26,10 @@ class Follower(scrapy.Spider):
 
     name = "follower"
 
+    def __init__(self, seed, **kwargs):
+        super().__init__(**kwargs)
+        self.start_urls = [seed]
+
     async def parse(self, response):
         for request in response.follow_all(css="a"):
             yield request
@@ -53,7 +57,7 @@ class CrawlProcess:
             **(settings or {}),
         }
         command = [sys.executable, "-m", "scrapy", "runspider", str(script)]
-        command += ["-a", f"start_urls={seed}"]
+        command += ["-a", f"seed={seed}"]
         for name, value in options.items():
             if value is not None:
                 command += ["-s", f"{name}={value}"]

@@ -30,7 +30,7 @@ def test_the_first_lines_tell_the_whole_story(ledger: Ledger) -> None:
 
     assert lines[0] == "Run 1 (nightly) of spider docs"
     assert lines[2] == "Finished: all that was admitted is done, and 1 URL is held back."
-    assert lines[3].startswith("From 2025-12-01 00:46:41 to 00:47:")
+    assert lines[3].startswith("From 2025-12-01 00:46:41 to 00:46:59 UTC, 18 s, 1 session,")
     assert lines[5:11] == [
         "Asked        13 references to 5 different URLs on 2 origins.",
         "Covered      2 of 3 admitted (66.7 %), in 4 attempts.",
