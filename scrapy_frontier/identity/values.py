@@ -31,6 +31,7 @@ import json
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
+from enum import Enum
 from math import isfinite
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -123,6 +124,9 @@ def _encode(value: object, codec: Codec | None, depth: int) -> Any:
 
 
 def _encode_object(value: object, codec: Codec | None, depth: int) -> Any:
+    # Text out of a parsed page comes as a subclass of str that remembers its element: the text is what counts.
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return _encode_str(str.__str__(value))
     pair = codec.encode_object(value) if codec is not None else None
     if pair is None:
         raise _EncodeError(f"{_describe(value)} has no readable form; keep plain values there")

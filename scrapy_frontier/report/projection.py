@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
@@ -10,15 +10,30 @@ from scrapy_frontier.report.names import label
 from scrapy_frontier.states import Disposition, State
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection
 
     from scrapy_frontier.report.columns import Columns
     from scrapy_frontier.report.findings import Findings
 
+_FIELDS: Final = (
+    "run",
+    "origin",
+    "last seq",
+    "state",
+    "disposition",
+    "reason",
+    "attempt",
+    "generation",
+)
+"""What the ledger decides of a row, by the names of `Columns`, in the order of `_CURRENT`."""
+
 _CURRENT: Final = (
     "SELECT identity_id, run_id, origin_id, last_seq, state, disposition, reason_id, attempt_id,"
     " generation, due_ms FROM current"
 )
+_STATE: Final = 1 + _FIELDS.index("state")
 _MISSING: Final = (
     "SELECT identity_id FROM identity AS i WHERE NOT EXISTS"
     " (SELECT 1 FROM current AS c WHERE c.identity_id = i.identity_id)"
@@ -34,49 +49,30 @@ def compare_projection(
 ) -> None:
     """Compare each row of the projection with what the replay left in `columns`."""
     only = "" if run_id is None else f" WHERE run_id = {run_id:d}"
+    # Past SQLAlchemy's rows, which cost more than the comparison of one.
     cursor = connection.connection.cursor()
     cursor.execute(f"{_CURRENT}{only} ORDER BY identity_id")
-    size = columns.size
-    fields = (
-        columns.run,
-        columns.origin,
-        columns.last_seq,
-        columns.state,
-        columns.disposition,
-        columns.reason,
-        columns.attempt,
-        columns.generation,
-    )
-    run, origin, last_seq, state, disposition, reason, attempt, generation = (
-        column.view for column in fields
-    )
-    dispatches = columns.dispatches.view
     while rows := cursor.fetchmany(_BATCH):
-        for row in rows:
-            number = row[0]
-            if not 0 < number < size or not run[number]:
-                findings.add(1, number, "the projection has a row of no identity")
-                continue
-            fold = (
-                number,
-                run[number],
-                origin[number],
-                last_seq[number],
-                state[number],
-                disposition[number],
-                reason[number],
-                attempt[number],
-                generation[number],
-            )
-            if row[:9] != fold:
-                _blame(row, fold, findings)
-            if row[9] and row[4] not in _TIMED:
-                findings.add(1, number, f"a time is due, but it is {label(State, row[4])}")
-            if dispatches[number]:
-                findings.add(
-                    3, number, f"dispatch events less attempts: {dispatches[number]}, not 0"
-                )
+        _compare(list(rows), columns, findings)
     _find_missing(connection, run_id, findings)
+
+
+def _compare(rows: Sequence[tuple[int, ...]], columns: Columns, findings: Findings) -> None:
+    folded = [getattr(columns, name.replace(" ", "_")).view for name in _FIELDS]
+    runs, dispatches = columns.run.view, columns.dispatches.view
+    for row in rows:
+        identity, *stored, due_ms = row
+        if not 0 < identity < columns.size or not runs[identity]:
+            findings.add(1, identity, "the projection has a row of no identity")
+            continue
+        fold = [view[identity] for view in folded]
+        if stored != fold:
+            _blame(identity, stored, fold, findings)
+        if due_ms and row[_STATE] not in _TIMED:
+            findings.add(1, identity, f"a time is due, but it is {label(State, row[_STATE])}")
+        if dispatches[identity]:
+            less = dispatches[identity]
+            findings.add(3, identity, f"dispatch events less attempts: {less}, not 0")
 
 
 def _find_missing(connection: Connection, run_id: int | None, findings: Findings) -> None:
@@ -85,27 +81,14 @@ def _find_missing(connection: Connection, run_id: int | None, findings: Findings
         findings.add(1, identity, "the projection has no row of it")
 
 
-_FIELDS: Final = (
-    "identity",
-    "run",
-    "origin",
-    "last seq",
-    "state",
-    "disposition",
-    "reason",
-    "attempt",
-    "generation",
-)
-
-
-def _blame(row: tuple[Any, ...], fold: tuple[int, ...], findings: Findings) -> None:
-    for field, stored, folded in zip(_FIELDS, row, fold, strict=False):
-        if stored != folded:
+def _blame(identity: int, stored: Sequence[int], fold: Sequence[int], findings: Findings) -> None:
+    for field, is_, should in zip(_FIELDS, stored, fold, strict=True):
+        if is_ != should:
             findings.add(
                 1,
-                row[0],
-                f"{field} is {_shown(field, stored)} in the projection,"
-                f" {_shown(field, folded)} by the ledger",
+                identity,
+                f"{field} is {_shown(field, is_)} in the projection,"
+                f" {_shown(field, should)} by the ledger",
             )
 
 

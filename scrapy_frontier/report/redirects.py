@@ -14,12 +14,14 @@ from scrapy_frontier.states import Event, State
 from scrapy_frontier.store.edges import unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
     from scrapy_frontier.report.figures import Figures
     from scrapy_frontier.report.names import Codes
+
+_PART: Final = 5000
 
 _EDGES: Final = (
     "SELECT source_id, targets FROM emission"
@@ -33,21 +35,27 @@ _SUPPRESSED: Final = (
 
 def redirects(connection: Connection, run_id: int, figures: Figures, codes: Codes) -> Redirects:
     """Count the hops; refused are those whose target has no fetch key or is suppressed now."""
-    edges = [
-        (source_id, target)
-        for source_id, packed in connection.execute(text(_EDGES), {"run": run_id})
-        for target in unpack(packed)
-    ]
-    suppressed = dict(select_in(connection, _SUPPRESSED, [target for _, target in edges]))
-    refused = Counter(codes[suppressed[target]] for _, target in edges if target in suppressed)
+    refused: Counter[str] = Counter()
+    cross_origin = 0
+    for edges in _edges(connection, run_id):
+        suppressed = dict(select_in(connection, _SUPPRESSED, [target for _, target in edges]))
+        refused.update(codes[suppressed[target]] for _, target in edges if target in suppressed)
+        cross_origin += _cross_origin(connection, edges, suppressed)
     for (kind, reason_id), found in figures.rejected.items():
         if kind == ReferenceKind.REDIRECT:
             refused[codes[reason_id]] += found.count
     return Redirects(
         hops=figures.events(Event.REDIRECT),
-        cross_origin=_cross_origin(connection, edges, suppressed),
+        cross_origin=cross_origin,
         refused=dict(sorted(refused.items(), key=lambda item: (-item[1], item[0]))),
     )
+
+
+def _edges(connection: Connection, run_id: int) -> Iterator[list[tuple[int, int]]]:
+    """(page, target) of the redirects, in parts."""
+    result = connection.execute(text(_EDGES), {"run": run_id})
+    for rows in result.partitions(_PART):
+        yield [(source_id, target) for source_id, packed in rows for target in unpack(packed)]
 
 
 def _cross_origin(

@@ -46,9 +46,8 @@ class HotSet:
     """Origins and their flows by key.
 
     An origin without work is kept for a while, since it often gets some more; it is dropped when
-    room is wanted or more than `idle_origins` are kept, and only where its gate has nothing to
-    remember. A flow without an origin (made for a permit, or left by its origins) is kept until its
-    gate has nothing to remember.
+    room is wanted or more than `idle_origins` are kept. A flow without an origin (made for a
+    permit, or left by its origins) is kept until its gate has nothing to remember.
     """
 
     def __init__(
@@ -90,8 +89,9 @@ class HotSet:
 
     @property
     def room(self) -> int:
-        """Origins that can be taken in without dropping any."""
-        return self.max_origins - len(self.origins) - len(self.activating)
+        """Origins that can be taken in; those without work make room for them."""
+        busy = len(self.origins) - len(self._idle) + len(self.activating)
+        return max(0, self.max_origins - busy)
 
     @property
     def is_pressed(self) -> bool:
@@ -111,8 +111,14 @@ class HotSet:
             flow = self.flows[key] = self._orphans[key] = Flow(key, gate, self._next_ticket())
         return flow
 
-    def put(self, origin_id: int, flow: Flow) -> Origin:
+    def begin(self, origin_id: int, now: float) -> None:
+        """The store is being asked for the heads of an origin; its place is taken."""
+        self._make_room(now)
+        self.activating[origin_id] = Pending()
+
+    def put(self, origin_id: int, flow: Flow, now: float) -> Origin:
         """Make an origin hot. It counts as idle until it has a lane."""
+        self._make_room(now)
         origin = Origin(origin_id, flow, self._bands, self._next_ticket())
         flow.attach(origin)
         self._orphans.pop(flow.key, None)
@@ -130,19 +136,9 @@ class HotSet:
 
     def trim(self, now: float) -> None:
         """Drop idle origins beyond the number that is kept, and flows nobody needs."""
-        for _ in range(min(2, len(self._idle) - self._idle_origins)):
+        while len(self._idle) > self._idle_origins:
             self._drop_idle(now)
         self._drop_orphans(now)
-
-    def make_room(self, wanted: int, now: float) -> int:
-        """Drop idle origins until there is room for `wanted` more, as far as a few looks reach; the
-        room there is.
-        """
-        for _ in range(min(LOOKS, len(self._idle))):
-            if self.room >= wanted:
-                break
-            self._drop_idle(now)
-        return max(0, self.room)
 
     def stuck(self, now: float) -> Origin | None:
         """An origin that could leave to make room: nothing in flight, and its gate stays shut for a
@@ -152,7 +148,7 @@ class HotSet:
             origin = next(iter(self.origins.values()))
             self.origins.move_to_end(origin.origin_id)
             gate = origin.flow.gate
-            if not gate.in_flight and not origin.flow.waiters:
+            if origin.stocked and not gate.in_flight and not origin.flow.waiters:
                 opens_at = gate.opens_at(now)
                 if opens_at is None or opens_at > now + self._patience_s:
                     return origin
@@ -200,13 +196,15 @@ class HotSet:
             flow.leaving = None
         return left
 
+    def _make_room(self, now: float) -> None:
+        while self._idle and len(self.origins) + len(self.activating) >= self.max_origins:
+            self._drop_idle(now)
+
     def _drop_idle(self, now: float) -> None:
-        origin_id, origin = self._idle.popitem(last=False)
-        flow = origin.flow
-        if flow.origins == 1 and not self._is_forgettable(flow, now):
-            self._idle[origin_id] = origin
-            return
+        _, origin = self._idle.popitem(last=False)
         self._remove(origin)
+        if not origin.flow.origins and self._is_forgettable(origin.flow, now):
+            self._forget(origin.flow)
 
     def _drop_orphans(self, now: float) -> None:
         for _ in range(min(2, len(self._orphans))):

@@ -138,9 +138,10 @@ class Schedule:
         """
         if self._hot.knows(origin_id):
             return True
-        if self._hot.make_room(self.cold_waiting + 1, now) <= self.cold_waiting:
+        if self._hot.room <= self.cold_waiting:
             return False
-        self._hot.put(origin_id, self._hot.ensure_flow(gate_key, policy, now, next_eligible_at))
+        flow = self._hot.ensure_flow(gate_key, policy, now, next_eligible_at)
+        self._hot.put(origin_id, flow, now)
         return True
 
     def add(self, origin_id: int, head: Head, now: float) -> bool:
@@ -347,16 +348,15 @@ class Schedule:
 
     def wants_activation(self, now: float) -> int:
         """How many of the cold origins should be loaded now."""
-        cold = self.cold_waiting
-        return min(cold, self._hot.make_room(cold, now)) if cold else 0
+        return min(self.cold_waiting, self._hot.room)
 
-    def activating(self, origin_id: int) -> None:
+    def activating(self, origin_id: int, now: float) -> None:
         """The store is asked for an origin's heads; what is added or discarded until the answer is
         not lost.
         """
         if self._hot.knows(origin_id):
             raise SchedulingError(f"activating: origin {origin_id} is known already: {self!r}")
-        self._hot.activating[origin_id] = Pending()
+        self._hot.begin(origin_id, now)
 
     def activate(
         self,
@@ -377,7 +377,7 @@ class Schedule:
         if self._hot.knows(origin_id):
             raise SchedulingError(f"activate: origin {origin_id} is known already: {self!r}")
         flow = self._hot.ensure_flow(gate_key, policy, now, next_eligible_at)
-        origin = self._hot.put(origin_id, flow)
+        origin = self._hot.put(origin_id, flow, now)
         had = flow.bands
         parts = {band: (heads, more) for band, heads, more in lanes}
         for band in sorted({*parts, *pending.left}):

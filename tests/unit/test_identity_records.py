@@ -379,3 +379,15 @@ def test_known_corruptions_are_refused(text: str) -> None:
     """What `dump` cannot have written is refused, whatever was done to it."""
     with pytest.raises(IdentityError):
         load(text, CODEC)
+
+
+class _TextOfElement(str):
+    """What lxml gives for the text of an element: a str that remembers where it stood."""
+
+    __slots__ = ("parent",)
+
+
+def test_text_out_of_a_parsed_page_is_kept_as_text() -> None:
+    """Links that Scrapy's extractors make carry such text in `meta["link_text"]`: they must be storable."""
+    text = _TextOfElement("Trees")
+    assert load(dump(RequestRecord(meta={"link_text": text}))).meta == {"link_text": "Trees"}
