@@ -211,10 +211,6 @@ class Colour(enum.IntEnum):
     RED = 1
 
 
-class Name(str):
-    __slots__ = ()
-
-
 Point = namedtuple("Point", "x y")
 
 
@@ -242,7 +238,6 @@ class Explosive:
             "cb_kwargs['product']['price']",
         ),
         (RequestRecord(meta={"c": Colour.RED}), "meta['c']"),
-        (RequestRecord(meta={"n": Name("x")}), "meta['n']"),
         (RequestRecord(meta={"p": Point(1, 2)}), "meta['p']"),
         (RequestRecord(meta={"d": OrderedDict()}), "meta['d']"),
         (RequestRecord(meta={"b": bytearray(b"x")}), "meta['b']"),
