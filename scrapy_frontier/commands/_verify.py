@@ -39,8 +39,8 @@ def _progress() -> Progress | None:
         return None
 
     def show(step: str, done: int, total: int) -> None:
-        text = f"{step}: {number(done)} of {number(total)}" if total else ""
-        write(sys.stderr, f"\r\x1b[K{text}")
+        counts = f": {number(done)} of {number(total)}" if total else ""
+        write(sys.stderr, f"\r\x1b[K{step}{counts}")
 
     return show
 

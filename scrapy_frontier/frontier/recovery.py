@@ -17,8 +17,9 @@ from scrapy_frontier.frontier.runs import reason_id, transaction
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.states import Disposition, Event, State
 from scrapy_frontier.store import schema
-from scrapy_frontier.store.apply import UNSERIALISABLE, Applier
+from scrapy_frontier.store.apply import Applier
 from scrapy_frontier.store.messages import Message, Reason, Transit
+from scrapy_frontier.store.on_reference import UNSERIALISABLE
 from scrapy_frontier.store.opening import Store
 from scrapy_frontier.store.rows import cursor_of
 

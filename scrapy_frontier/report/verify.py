@@ -35,7 +35,7 @@ PAGE: Final = 20_000
 """Rows read in one short snapshot."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with the step, how much of it is done, and how much it is; with 0 and 0 at the end."""
+"""Called with the step, how much of it is done, and how much it is (0: unknown); "" at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def verify(
     """Verify a store, or one run of it. Needs a temporary file of some 60 bytes an identity."""
     findings = Findings()
     progress = progress or _silent
-    progress("Checking the file", 0, 1)
+    progress("Checking the file", 0, 0)
     if not _is_readable(store, findings):
         progress("", 0, 0)
         return Verification(False, 0, 0, 0, tuple(findings.kept), findings.omitted)
@@ -158,7 +158,7 @@ class _Audit:
         self._advance(bounds, None)
         with self._store.reader() as connection:
             self._advance(self._look(connection), connection)
-            self._progress("Comparing the projection", 0, 1)
+            self._progress("Comparing the projection", 0, 0)
             compare_projection(connection, self._run_id, self._slots, self._findings)
             self._check_equations(connection)
             check_dangling(connection, self._findings)
@@ -230,7 +230,7 @@ class _Audit:
                     )
 
     def _check_equations(self, connection: Connection) -> None:
-        self._progress("Adding up the account", 0, 1)
+        self._progress("Adding up the account", 0, 0)
         states = pairs(connection, "SELECT run_id, state FROM run")
         for run, figures in read_figures(connection, self._run_id).items():
             for equation in equations(figures, states.get(run, "unknown")):

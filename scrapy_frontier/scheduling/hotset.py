@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.scheduling.lanes import Key
 
 LOOKS: Final = 8
-"""How many origins one call looks at when it needs room; the next call looks at others."""
+"""How many origins one call looks at for one that could leave; the next call looks at others."""
 
 
 class Rotated(NamedTuple):
@@ -111,14 +111,14 @@ class HotSet:
             flow = self.flows[key] = self._orphans[key] = Flow(key, gate, self._next_ticket())
         return flow
 
-    def begin(self, origin_id: int, now: float) -> None:
+    def begin(self, origin_id: int) -> None:
         """The store is being asked for the heads of an origin; its place is taken."""
-        self._make_room(now)
+        self._make_room()
         self.activating[origin_id] = Pending()
 
-    def put(self, origin_id: int, flow: Flow, now: float) -> Origin:
+    def put(self, origin_id: int, flow: Flow) -> Origin:
         """Make an origin hot. It counts as idle until it has a lane."""
-        self._make_room(now)
+        self._make_room()
         origin = Origin(origin_id, flow, self._bands, self._next_ticket())
         flow.attach(origin)
         self._orphans.pop(flow.key, None)
@@ -137,7 +137,7 @@ class HotSet:
     def trim(self, now: float) -> None:
         """Drop idle origins beyond the number that is kept, and flows nobody needs."""
         while len(self._idle) > self._idle_origins:
-            self._drop_idle(now)
+            self._drop_idle()
         self._drop_orphans(now)
 
     def stuck(self, now: float) -> Origin | None:
@@ -173,38 +173,35 @@ class HotSet:
             self._serial += 1
             heappush(self._reports, (at, self._serial, flow))
 
-    def next_report_at(self) -> float | None:
+    def next_report_at(self, now: float) -> float | None:
         """The earliest time at which `rotated` has something to report."""
-        while self._reports and not self._reports[0][2].leaving:
-            heappop(self._reports)
-        return self._reports[0][0] if self._reports else None
+        reports = self._reports
+        while reports:
+            at, _, flow = reports[0]
+            if flow.leaving and (flow.origins or flow.gate.opens_at(now) == max(at, now)):
+                return at
+            heappop(reports)
+            self.rest(flow, now)
+        return None
 
     def rotated(self, now: float) -> list[Rotated]:
         """The origins taken out whose gates are open again."""
-        reports = self._reports
         left: list[Rotated] = []
-        while reports and reports[0][0] <= now:
-            flow = heappop(reports)[2]
-            if not flow.leaving:
-                continue
-            if not flow.origins and not flow.gate.is_open(now):
-                self.rest(flow, now)
-                continue
+        while (at := self.next_report_at(now)) is not None and at <= now:
+            flow = heappop(self._reports)[2]
             snapshot = flow.gate.snapshot(now)
-            left += [Rotated(origin_id, flow.key, snapshot) for origin_id in flow.leaving]
-            self._leaving.difference_update(flow.leaving)
+            left += [Rotated(origin_id, flow.key, snapshot) for origin_id in flow.leaving or ()]
+            self._leaving.difference_update(flow.leaving or ())
             flow.leaving = None
         return left
 
-    def _make_room(self, now: float) -> None:
+    def _make_room(self) -> None:
         while self._idle and len(self.origins) + len(self.activating) >= self.max_origins:
-            self._drop_idle(now)
+            self._drop_idle()
 
-    def _drop_idle(self, now: float) -> None:
+    def _drop_idle(self) -> None:
         _, origin = self._idle.popitem(last=False)
         self._remove(origin)
-        if not origin.flow.origins and self._is_forgettable(origin.flow, now):
-            self._forget(origin.flow)
 
     def _drop_orphans(self, now: float) -> None:
         for _ in range(min(2, len(self._orphans))):

@@ -141,7 +141,7 @@ class Schedule:
         if self._hot.room <= self.cold_waiting:
             return False
         flow = self._hot.ensure_flow(gate_key, policy, now, next_eligible_at)
-        self._hot.put(origin_id, flow, now)
+        self._hot.put(origin_id, flow)
         return True
 
     def add(self, origin_id: int, head: Head, now: float) -> bool:
@@ -206,7 +206,7 @@ class Schedule:
         self._wake(now)
         if self._permits.has_grants or self._selector.is_ready():
             return now
-        times = (self._selector.next_time(), self._hot.next_report_at())
+        times = (self._selector.next_time(), self._hot.next_report_at(now))
         return min((max(at, now) for at in times if at is not None), default=None)
 
     def refills(self) -> list[Refill]:
@@ -350,13 +350,13 @@ class Schedule:
         """How many of the cold origins should be loaded now."""
         return min(self.cold_waiting, self._hot.room)
 
-    def activating(self, origin_id: int, now: float) -> None:
+    def activating(self, origin_id: int) -> None:
         """The store is asked for an origin's heads; what is added or discarded until the answer is
         not lost.
         """
         if self._hot.knows(origin_id):
             raise SchedulingError(f"activating: origin {origin_id} is known already: {self!r}")
-        self._hot.begin(origin_id, now)
+        self._hot.begin(origin_id)
 
     def activate(
         self,
@@ -377,7 +377,7 @@ class Schedule:
         if self._hot.knows(origin_id):
             raise SchedulingError(f"activate: origin {origin_id} is known already: {self!r}")
         flow = self._hot.ensure_flow(gate_key, policy, now, next_eligible_at)
-        origin = self._hot.put(origin_id, flow, now)
+        origin = self._hot.put(origin_id, flow)
         had = flow.bands
         parts = {band: (heads, more) for band, heads, more in lanes}
         for band in sorted({*parts, *pending.left}):

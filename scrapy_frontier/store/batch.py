@@ -5,12 +5,16 @@ Nothing here is kept when the transaction is rolled back: a `Batch` is thrown aw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.states import Disposition, Event, State, advance
 from scrapy_frontier.store import edges, rows, schema
 from scrapy_frontier.store.messages import Committed, Head, Lease, Reason, Source
+
+logger = logging.getLogger(__name__)
 
 NO_REASON = Reason("")
 
@@ -112,14 +116,23 @@ class Batch:
         self,
         cursor: rows.Cursor,
         counters: Counters,
+        *,
         run_id: int,
         context_id: int,
-        reasons: dict[str, int],
+        session_id: int,
+        reasons: Mapping[str, int],
+        waiting: Set[int],
+        granted: int,
     ) -> None:
         self.cursor = cursor
         self.counters = counters
         self.run_id = run_id
         self.context_id = context_id
+        self.session_id = session_id
+        self.granted = granted
+        self.refused = 0
+        self.new_waiting: dict[int, bool] = {}
+        self._waiting = waiting
         self.committed = Committed()
         self.standings: dict[int, Standing] = {}
         self.by_key: dict[bytes, int] = {}
@@ -198,6 +211,24 @@ class Batch:
         standing.reason_id = reason_id
         standing.due_ms = 0
         self._dirty.add(standing.identity_id)
+
+    def refuse(self, error: IllegalTransition, identity_id: int) -> None:
+        """A move that the table does not allow: an error in the program, logged, counted and never written."""
+        self.refused += 1
+        logger.error(
+            "Refused a move of identity %d: %s",
+            identity_id,
+            error,
+            extra={"action": "transition_refused"},
+        )
+
+    def is_waiting(self, identity_id: int) -> bool:
+        """Whether a further visit of this identity waits until the present one has ended."""
+        return self.new_waiting.get(identity_id, identity_id in self._waiting)
+
+    def set_waiting(self, identity_id: int, is_waiting: bool) -> None:
+        """Note whether a further visit waits."""
+        self.new_waiting[identity_id] = is_waiting
 
     def schedule(self, standing: Standing, payload: object = None) -> None:
         """Tell the loop, once committed, that this identity stands scheduled."""

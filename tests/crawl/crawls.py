@@ -176,7 +176,7 @@ class Crawl(Result):
     def assert_exhausted(self) -> Self:
         """The crawl ended by itself, with nothing left over, and ledger and server agree."""
         self.assert_sound()
-        assert self.reason == "finished"
+        assert self.reason == "finished", Frontier.of(self.crawler).error
         assert self.coverage.stop.reason == "exhausted"
         assert self.coverage.run.state == "finished"
         assert self.coverage.identities.unresolved == {}

@@ -61,9 +61,7 @@ class Driver:
         self.schedule = schedule
         self.policies = policies
         self.gates = {origin_id: f"gate{origin_id}" for origin_id in policies} | (gates or {})
-        self.servers = {
-            key: Server(policies[origin_id]) for origin_id, key in self.gates.items()
-        }
+        self.servers = {key: Server(policies[origin_id]) for origin_id, key in self.gates.items()}
         self.now = now
         self.store: dict[int, dict[Key, int]] = {origin_id: {} for origin_id in policies}
         self.waiting: dict[int, int] = {}
@@ -122,9 +120,7 @@ class Driver:
         assert pick.head.payload == f"payload {key[1]}"
         band = self.schedule.bands.band_of(key[0])
         assert key == min(
-            own
-            for own in self.store[pick.origin_id]
-            if self.schedule.bands.band_of(own[0]) == band
+            own for own in self.store[pick.origin_id] if self.schedule.bands.band_of(own[0]) == band
         ), "handed out of turn, or twice"
         assert self.braked.get(pick.gate_key, 0.0) <= self.now, "past a brake"
         del self.store[pick.origin_id][key]
@@ -246,14 +242,17 @@ class Driver:
             self.read()
             self.answer()
 
-    def note_rotated(self) -> None:
-        for rotated in self.schedule.rotated(self.now):
+    def note_rotated(self) -> bool:
+        """Whether any origin has become cold."""
+        found = self.schedule.rotated(self.now)
+        for rotated in found:
             key = rotated.gate_key
             self.kept[key] = max(self.kept.get(key, 0.0), rotated.gate.next_eligible_at)
             assert rotated.origin_id not in self.cold
             if self.store[rotated.origin_id]:
                 self.cold[rotated.origin_id] = None
         self.schedule.cold_waiting = len(self.cold)
+        return bool(found)
 
     def settle(self) -> None:
         """Until nothing is under way: everything dispatched, ended, asked and answered."""
@@ -274,4 +273,6 @@ class Driver:
                 next_at = self.schedule.next_at(self.now)
                 if next_at is not None:
                     self.now = max(self.now, next_at)
-        raise AssertionError(f"{len(self.waiting)} identities are never handed out: {self.schedule}")
+        raise AssertionError(
+            f"{len(self.waiting)} identities are never handed out: {self.schedule}"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,17 +20,17 @@ from scrapy_frontier.policy.politeness import (
 )
 
 
-def rules(**values):
+def rules(**values: Any) -> PolitenessRules:
     return PolitenessRules.from_values(**{"download_delay_jitter": Ranked(0.5), **values})
 
 
-def test_scrapys_defaults():
+def test_scrapys_defaults() -> None:
     """Without any setting: 8 in flight, no interval, as Scrapy's own slots."""
     policy = PolitenessRules.from_values().for_origin("http://a.example", "a.example")
     assert policy == OriginPolicy(8, 0.0, (0.5, 1.5))
 
 
-def test_limit_and_delay_are_per_origin():
+def test_limit_and_delay_are_per_origin() -> None:
     """CONCURRENT_REQUESTS_PER_DOMAIN and DOWNLOAD_DELAY hold for every origin alike."""
     policy = rules(concurrent_requests_per_domain="3", download_delay="2.5").for_origin(
         "https://a.example:8443", "a.example"
@@ -45,14 +46,14 @@ def test_limit_and_delay_are_per_origin():
         ("a.example", ""),
     ],
 )
-def test_a_slot_for_a_host_holds_for_each_of_its_origins(key, host):
+def test_a_slot_for_a_host_holds_for_each_of_its_origins(key: str, host: str) -> None:
     """DOWNLOAD_SLOTS names hosts, as in Scrapy."""
     found = rules(download_slots={"a.example": {"concurrency": 1, "delay": 5}})
     assert found.for_origin(key, host) == OriginPolicy(1, 5.0, (0.5, 1.5))
     assert found.for_origin("http://b.example", "b.example") == found.default
 
 
-def test_a_slot_for_an_origin_goes_before_the_one_for_its_host():
+def test_a_slot_for_an_origin_goes_before_the_one_for_its_host() -> None:
     """The narrower entry of DOWNLOAD_SLOTS wins."""
     found = rules(
         download_slots={"a.example": {"delay": 5}, "https://a.example:8443": {"delay": 1}}
@@ -61,14 +62,14 @@ def test_a_slot_for_an_origin_goes_before_the_one_for_its_host():
     assert found.for_origin("https://a.example", "a.example").interval_s == 5
 
 
-def test_a_download_slot_of_the_users_does_not_fall_back_to_the_host():
+def test_a_download_slot_of_the_users_does_not_fall_back_to_the_host() -> None:
     """A name that DOWNLOAD_SLOTS does not know has the defaults, as in Scrapy."""
     found = rules(download_slots={"a.example": {"delay": 5}, "slow": {"delay": 9}})
     assert found.for_origin("slow").interval_s == 9
     assert found.for_origin("other") == found.default
 
 
-def test_an_entry_takes_from_the_defaults_what_it_does_not_say():
+def test_an_entry_takes_from_the_defaults_what_it_does_not_say() -> None:
     """Each key of an entry of DOWNLOAD_SLOTS stands for itself."""
     found = rules(
         concurrent_requests_per_domain=4,
@@ -106,7 +107,9 @@ def test_an_entry_takes_from_the_defaults_what_it_does_not_say():
         (None, Ranked("0", 20), 0.0),
     ],
 )
-def test_the_old_switch_counts_where_it_was_set_at_a_higher_priority(jitter, randomize, expected):
+def test_the_old_switch_counts_where_it_was_set_at_a_higher_priority(
+    jitter: Ranked | None, randomize: Ranked, expected: float
+) -> None:
     """RANDOMIZE_DOWNLOAD_DELAY against DOWNLOAD_DELAY_JITTER, as Scrapy 2.19 decides it; before, the
     switch alone."""
     found = PolitenessRules.from_values(
@@ -115,7 +118,7 @@ def test_the_old_switch_counts_where_it_was_set_at_a_higher_priority(jitter, ran
     assert found.default.jitter == (1 - expected, 1 + expected)
 
 
-def test_spider_attributes_go_before_settings_and_after_slots():
+def test_spider_attributes_go_before_settings_and_after_slots() -> None:
     """`download_delay` and `max_concurrent_requests` of a spider are deprecated but honoured."""
     found = rules(
         concurrent_requests_per_domain=8,
@@ -128,7 +131,7 @@ def test_spider_attributes_go_before_settings_and_after_slots():
     assert found.for_origin("http://a.example", "a.example") == OriginPolicy(5, 0.5, (0.5, 1.5))
 
 
-def test_the_limit_per_ip_replaces_the_limit_per_domain():
+def test_the_limit_per_ip_replaces_the_limit_per_domain() -> None:
     """CONCURRENT_REQUESTS_PER_IP is deprecated; 0 means that it is not used."""
     assert rules(concurrent_requests_per_ip=2).default.limit == 2
     assert rules(concurrent_requests_per_ip=0).default.limit == 8
@@ -158,7 +161,7 @@ def test_the_limit_per_ip_replaces_the_limit_per_domain():
         ),
     ],
 )
-def test_a_wrong_value_is_refused_by_name(values, named):
+def test_a_wrong_value_is_refused_by_name(values: dict[str, Any], named: str) -> None:
     """The message names the setting and shows the value."""
     with pytest.raises(ConfigError) as caught:
         rules(**values)
@@ -169,7 +172,7 @@ def test_a_wrong_value_is_refused_by_name(values, named):
     "arguments",
     [(0,), (1, -1.0), (1, float("nan")), (1, 1.0, (1.5, 0.5)), (1, 1.0, (-1.0, 0.0))],
 )
-def test_an_impossible_policy_is_refused(arguments):
+def test_an_impossible_policy_is_refused(arguments: tuple[Any, ...]) -> None:
     """A policy that would let nothing through, or cannot be drawn from, cannot be made."""
     with pytest.raises(ValueError, match=r"limit|interval_s|jitter"):
         OriginPolicy(*arguments)
@@ -180,7 +183,7 @@ def test_an_impossible_policy_is_refused(arguments):
     jitter=st.floats(0, 3),
     seed=st.integers(0, 2**32),
 )
-def test_intervals_are_drawn_as_scrapy_draws_them(delay, jitter, seed):
+def test_intervals_are_drawn_as_scrapy_draws_them(delay: float, jitter: float, seed: int) -> None:
     """Same delay, same jitter, same random numbers: the interval is the delay of Scrapy's slot."""
     policy = rules(download_delay=delay, download_delay_jitter=Ranked(jitter)).default
     drawn = draw_interval(policy, random.Random(seed))
@@ -192,7 +195,7 @@ def test_intervals_are_drawn_as_scrapy_draws_them(delay, jitter, seed):
     assert 0 <= drawn <= policy.longest_interval_s
 
 
-def test_no_jitter_means_no_draw():
+def test_no_jitter_means_no_draw() -> None:
     """A steady interval uses no randomness."""
     policy = OriginPolicy(1, 2.0)
     source = random.Random(1)

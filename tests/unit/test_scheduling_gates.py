@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 
 import pytest
@@ -170,13 +171,13 @@ def test_what_follows_from_the_traffic_cannot_be_set(state: GateState) -> None:
 @pytest.mark.parametrize("call", ["reserve", "charge", "release", "cancel"])
 def test_a_call_out_of_order_is_refused_and_changes_nothing(call: str) -> None:
     """The counts of a gate cannot be corrupted by its owner's mistake."""
-    calls = {
+    fresh, busy = gate(1, 1.0), gate(1, 1.0)
+    calls: dict[str, Callable[[], object]] = {
         "reserve": lambda: busy.reserve(NOW),
         "charge": lambda: fresh.charge(NOW, 1.0),
         "release": lambda: busy.release(NOW),
         "cancel": lambda: fresh.cancel(NOW),
     }
-    fresh, busy = gate(1, 1.0), gate(1, 1.0)
     busy.reserve(NOW)
     before = repr(fresh), repr(busy)
     with pytest.raises(SchedulingError, match=call) as caught:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -50,7 +52,7 @@ class Crawl(RuleBasedStateMachine):
         idle: int,
         quantum: int,
     ) -> None:
-        self.sizes = {
+        self.sizes: dict[str, Any] = {
             "window": window,
             "lane_heads": lane_heads,
             "max_hot_origins": hot,
@@ -68,10 +70,10 @@ class Crawl(RuleBasedStateMachine):
             gates[own] = "shared"
         self.driver = Driver(self.new_schedule(), named, gates)
         self.tokens = 0
-        self.out: list[int] = []
+        self.out: list[tuple[int, int]] = []
 
     def new_schedule(self) -> Schedule:
-        return Schedule(BandTable((1, 0), (4, 2, 1)), **self.sizes)  # type: ignore[arg-type]
+        return Schedule(BandTable((1, 0), (4, 2, 1)), **self.sizes)
 
     @rule(origin=picked, ranks=st.lists(st.integers(-2, 2), min_size=1, max_size=6))
     def admit(self, origin: int, ranks: list[int]) -> None:
@@ -96,8 +98,10 @@ class Crawl(RuleBasedStateMachine):
         for _ in range(count):
             pick = self.driver.hand_out()
             if pick is None:
+                self.driver.collect()
+                self.driver.note_rotated()
                 next_at = self.driver.schedule.next_at(self.driver.now)
-                assert next_at is None or next_at > self.driver.now or self.driver.collect()
+                assert next_at is None or next_at > self.driver.now, "would be woken for ever"
                 return
             self.out.append((pick.head.identity_id, pick.origin_id))
 
@@ -157,7 +161,7 @@ class Crawl(RuleBasedStateMachine):
         next_at = self.driver.schedule.next_at(self.driver.now)
         if next_at is not None and next_at > self.driver.now:
             self.driver.now = next_at
-            given = self.driver.hand_out() or self.driver.collect()
+            given = self.driver.hand_out() or self.driver.collect() or self.driver.note_rotated()
             assert given, "woken for nothing"
 
     @rule()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -37,16 +38,14 @@ def test_default_bands() -> None:
     assert table.shares == DEFAULT_SHARES
 
 
-@given(
-    st.lists(st.integers(-1000, 1000), unique=True, max_size=8), st.integers(-2000, 2000)
-)
+@given(st.lists(st.integers(-1000, 1000), unique=True, max_size=8), st.integers(-2000, 2000))
 def test_bands_are_contiguous_ranges_of_rank(priorities: list[int], rank: int) -> None:
     """Every rank lies in exactly one band, the one whose range holds it."""
     table = BandTable(sorted(priorities, reverse=True), [1] * (len(priorities) + 1))
     ranges = [table.ranks(band) for band in range(len(table))]
     assert ranges[0][0] == LEAST_RANK
     assert ranges[-1][1] == GREATEST_RANK
-    assert all(one[1] + 1 == other[0] for one, other in zip(ranges, ranges[1:], strict=False))
+    assert all(one[1] + 1 == other[0] for one, other in pairwise(ranges))
     least, greatest = ranges[table.band_of(rank)]
     assert least <= rank <= greatest
 
@@ -78,9 +77,7 @@ def test_each_band_gets_its_share(shares: list[float], turns: int) -> None:
 
 @settings(max_examples=60)
 @given(
-    st.lists(
-        st.sets(st.integers(0, 2), min_size=1), min_size=2, max_size=12
-    ),
+    st.lists(st.sets(st.integers(0, 2), min_size=1), min_size=2, max_size=12),
     st.lists(st.sampled_from([1, 2, 5]), min_size=3, max_size=3),
 )
 def test_nobody_starves(bands: list[set[int]], shares: list[int]) -> None:

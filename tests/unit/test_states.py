@@ -120,19 +120,21 @@ def _name(value: object) -> str:
     [(State, STATE_NUMBERS), (Event, EVENT_NUMBERS), (Disposition, DISPOSITION_NUMBERS)],
     ids=["states", "events", "dispositions"],
 )
-def test_numbers_and_labels_never_change(kind, numbers):
+def test_numbers_and_labels_never_change(
+    kind: type[State] | type[Event] | type[Disposition], numbers: dict[str, int]
+) -> None:
     """They are written to stores: a name keeps its number for ever, and a number its name."""
     assert {member.label: int(member) for member in kind} == numbers
     assert {str(member) for member in kind} == set(numbers)
 
 
-def test_the_table_covers_every_state():
+def test_the_table_covers_every_state() -> None:
     """Each state has its row, so that a lookup never fails for a reason other than an illegal move."""
     assert set(TRANSITIONS) == set(State)
 
 
 @pytest.mark.parametrize(("state", "event"), PAIRS, ids=_name)
-def test_every_pair_of_state_and_event(state, event):
+def test_every_pair_of_state_and_event(state: State, event: Event) -> None:
     """A legal event leads where the design says; any other is refused and leads nowhere."""
     target = LEGAL.get((state, event))
     disposition = min(ENDINGS[event]) if target is S.TERMINAL else None
@@ -145,7 +147,7 @@ def test_every_pair_of_state_and_event(state, event):
 
 
 @pytest.mark.parametrize("state", State, ids=_name)
-def test_a_refused_move_changes_nothing(state):
+def test_a_refused_move_changes_nothing(state: State) -> None:
     """The table itself cannot be changed, neither by a refused move nor by a caller."""
     before = {source: dict(row) for source, row in TRANSITIONS.items()}
     for event in Event:
@@ -153,9 +155,9 @@ def test_a_refused_move_changes_nothing(state):
             with pytest.raises(IllegalTransition):
                 advance(state, event)
     with pytest.raises(TypeError):
-        TRANSITIONS[state] = {}
+        TRANSITIONS[state] = {}  # type: ignore[index]
     with pytest.raises(TypeError):
-        TRANSITIONS[state][E.DISCOVER] = S.TERMINAL
+        TRANSITIONS[state][E.DISCOVER] = S.TERMINAL  # type: ignore[index]
     assert {source: dict(row) for source, row in TRANSITIONS.items()} == before
 
 
@@ -164,7 +166,7 @@ OTHER_MOVES = [pair for pair, target in LEGAL.items() if target is not S.TERMINA
 
 
 @pytest.mark.parametrize(("state", "event"), ENDING_MOVES, ids=_name)
-def test_an_end_has_a_disposition_that_its_event_may_give(state, event):
+def test_an_end_has_a_disposition_that_its_event_may_give(state: State, event: Event) -> None:
     """A terminal identity says why it is terminal, and an event cannot claim what it does not mean."""
     for disposition in Disposition:
         if disposition in ENDINGS[event]:
@@ -177,14 +179,14 @@ def test_an_end_has_a_disposition_that_its_event_may_give(state, event):
 
 
 @pytest.mark.parametrize(("state", "event"), OTHER_MOVES, ids=_name)
-def test_no_disposition_before_the_end(state, event):
+def test_no_disposition_before_the_end(state: State, event: Event) -> None:
     """An identity that goes on has no disposition."""
     for disposition in Disposition:
         with pytest.raises(IllegalTransition, match="disposition"):
             advance(state, event, disposition)
 
 
-def test_dispositions_belong_to_the_events_that_end_an_identity():
+def test_dispositions_belong_to_the_events_that_end_an_identity() -> None:
     """Each disposition can be given, and only by events that lead to terminal."""
     assert {event: set(given) for event, given in DISPOSITIONS.items()} == ENDINGS
     assert set().union(*ENDINGS.values()) == set(Disposition)
@@ -202,23 +204,23 @@ def _reachable(start: State) -> set[State]:
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - {S.SUPPRESSED}), ids=_name)
-def test_every_state_can_end(state):
+def test_every_state_can_end(state: State) -> None:
     """From every state an identity can become terminal, or be suppressed: none is a trap."""
     assert {S.TERMINAL, S.SUPPRESSED} <= _reachable(state)
 
 
-def test_suppressed_has_one_way_out():
+def test_suppressed_has_one_way_out() -> None:
     """What a rule excluded comes back by readmission alone."""
     assert set(TRANSITIONS[S.SUPPRESSED]) == {E.READMIT}
 
 
-def test_every_state_can_be_reached_and_none_leads_back_to_absent():
+def test_every_state_can_be_reached_and_none_leads_back_to_absent() -> None:
     """The life of an identity begins once, and every state is part of some life."""
     assert _reachable(S.ABSENT) == set(State)
     assert all(S.ABSENT not in row.values() for row in TRANSITIONS.values())
 
 
-def test_unresolved_is_what_still_owes_an_answer():
+def test_unresolved_is_what_still_owes_an_answer() -> None:
     """discovered = admitted + suppressed + deferred, admitted = terminal + unresolved (invariant 9)."""
     at_rest = set(State) - {S.ABSENT}
     assert at_rest == UNRESOLVED | {S.TERMINAL, S.DEFERRED, S.SUPPRESSED}

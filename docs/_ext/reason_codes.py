@@ -1,0 +1,139 @@
+"""The reason codes of the ledger, and what each of them means.
+
+A code is a name, or a name with a part that varies (`http.{status}`). `used` collects from the code which ones it
+writes; a test holds the texts to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import scrapy_frontier
+from scrapy_frontier.identity import rejections
+from scrapy_frontier.policy import scope
+
+PACKAGE: Final = Path(scrapy_frontier.__file__).parent
+
+_VARIES = re.compile(r"\{\w+\}")
+
+REJECTIONS: Final[Mapping[str, str]] = {
+    rejections.SCHEME_UNSUPPORTED: "Another scheme than `http` and `https`: `mailto:`, `javascript:`, `data:`, `ftp:`.",
+    rejections.USERINFO: "A user name or a password before the host.",
+    rejections.PORT_MALFORMED: "A port that is no number from 0 to 65535.",
+    rejections.URL_MALFORMED: "Anything else that the URL Standard finds no URL in.",
+    rejections.URL_TOO_LONG: "More characters than `URLLENGTH_LIMIT`.",
+}
+"""Rules that reject a reference: it has no identity."""
+
+EXCLUSIONS: Final[Mapping[str, str]] = {
+    scope.SCOPE_ORIGIN: "An origin that `FRONTIER_SCOPE` excludes, or does not include.",
+    scope.SCOPE_PATH: "A path that `FRONTIER_SCOPE` excludes, or does not include, on an origin that it includes.",
+    scope.SCOPE_ALLOWED_DOMAINS: "A host outside the spider's `allowed_domains`.",
+    "robots.disallow": "Scrapy's `RobotsTxtMiddleware` dropped the request.",
+    "request.ignored": "Another downloader middleware raised `IgnoreRequest` before the request went out.",
+}
+"""Rules that exclude a URL: its identity is `suppressed`."""
+
+REASONS: Final[Mapping[str, str]] = {
+    "admission.scope": "The scope allows it.",
+    "admission.engine": "It is needed by what has been admitted: robots.txt, a media pipeline, `engine.download_async`.",
+    "waiver.{waiver}": "It is outside `allowed_domains`, and `dont_filter` or `allow_offsite` lets it through.",
+    "band.{band}": "It was handed out, from this priority band.",
+    "engine.direct": "It was issued past the scheduler and has its place at the gate.",
+    "http.{status}": "The response has this status.",
+    "redirect.{status}": "The response leads to another URL.",
+    "retry.{cause}": "It is tried again, for this cause.",
+    "redirect.self.{cause}": "It leads to itself and is asked for again.",
+    "replaced.{cause}": "A middleware asks for the same again.",
+    "request.replaced": "A middleware answered the request with another one.",
+    "download.{kind}": "The download failed: `timeout`, `connect_timeout`, `dns`, `refused`, `reset`, `truncated`,"
+    " `cancelled`, `unsupported`, `failed`, or the name of the exception's class.",
+    "callback.exception": "The callback raised; the detail has the exception.",
+    "response.ignored": "A middleware dropped the response.",
+    "visit.waiting": "A further request for it was waiting until this one ended.",
+    "not_before": "Its request asked for a time, and that has not come.",
+    "request.unserialisable": "Its request lived in memory only and died with its process. It is held until it is seen"
+    " again.",
+    "request.unrestorable": "Its stored request cannot be made again, because the spider has changed.",
+    "lease.lost": "The process that worked on it is gone.",
+    "engine.abandoned": "Whoever issued it past the scheduler is gone.",
+    "policy.changed": "Another policy version lets it in.",
+}
+"""All other codes, of transitions and of attempts."""
+
+
+def pattern(code: str) -> str:
+    """A code with `{}` for the part that varies."""
+    return _VARIES.sub("{}", code)
+
+
+def used() -> set[str]:
+    """The patterns of the codes that the package writes, as far as they can be read off its source."""
+    constants = dict(_constants())
+    found: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        for scope_node in ast.walk(tree):
+            if isinstance(scope_node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+                found.update(_codes_of(scope_node, constants))
+    return {code for code in found if code.replace("{}", "").strip(".")}
+
+
+def _codes_of(node: ast.AST, constants: Mapping[str, str]) -> Iterator[str]:
+    """The first argument of each `Reason(...)` and `Finding(...)` directly in a function or module."""
+    local: dict[str, list[ast.expr]] = {}
+    for name, value in _assignments(node):
+        local.setdefault(name, []).append(value)
+    for call in ast.walk(node):
+        match call:
+            case ast.Call(func=ast.Name(id="Reason" | "Finding"), args=[code, *_]):
+                yield from _texts(code, local, constants)
+
+
+def _texts(
+    node: ast.expr, local: Mapping[str, list[ast.expr]], constants: Mapping[str, str]
+) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from _texts(body, local, constants)
+            yield from _texts(orelse, local, constants)
+        case ast.Name(id=name) if name in constants:
+            yield constants[name]
+        case ast.Name(id=name) if name in local:
+            for value in local[name]:
+                yield from _texts(value, {}, constants)
+        case ast.JoinedStr(values=parts):
+            yield "".join(_part(part) for part in parts)
+
+
+def _part(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+    return "{}"
+
+
+def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    for statement in ast.walk(node):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield name, value
+
+
+def _constants() -> Iterator[tuple[str, str]]:
+    """The upper-case module constants that are texts."""
+    for path in PACKAGE.rglob("*.py"):
+        for statement in ast.parse(path.read_text("utf-8")).body:
+            match statement:
+                case ast.Assign(
+                    targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))
+                ) | ast.AnnAssign(
+                    target=ast.Name(id=name), value=ast.Constant(value=str(text))
+                ) if name.isupper():
+                    yield name, text

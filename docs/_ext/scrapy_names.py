@@ -1,0 +1,107 @@
+"""What the frontier reads of Scrapy's own names, and what it takes from each.
+
+`used_settings` and `used_meta` collect from the code what it reads; a test holds the two texts to them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import scrapy_frontier
+from scrapy_frontier.frontier.reports import POLICY_INPUTS
+
+PACKAGE: Final = Path(scrapy_frontier.__file__).parent
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "CONCURRENT_REQUESTS": "How many requests are on the wire at once, over all origins.",
+    "CONCURRENT_REQUESTS_PER_DOMAIN": "How many of them may be at one origin.",
+    "CONCURRENT_REQUESTS_PER_IP": "Replaces the limit per origin where it is set (deprecated in Scrapy).",
+    "DOWNLOAD_DELAY": "The interval of an origin, in seconds.",
+    "DOWNLOAD_DELAY_JITTER": "How far an interval is varied, 0.5 by half (Scrapy 2.19).",
+    "RANDOMIZE_DOWNLOAD_DELAY": "`True` stands for a jitter of 0.5.",
+    "DOWNLOAD_SLOTS": "`concurrency`, `delay` and `jitter` of single origins or hosts.",
+    "JOBDIR": "The folder of the store, unless `FRONTIER_STORE` is set; its unfinished run is resumed.",
+    "URLLENGTH_LIMIT": "Longer URLs are rejected by the rule `url.too_long`.",
+    "DEPTH_LIMIT": "Kept by Scrapy; part of the policy version.",
+    "DEPTH_PRIORITY": "Kept by Scrapy; part of the policy version.",
+    "DOWNLOAD_TIMEOUT": "Kept by Scrapy; part of the policy version.",
+    "REDIRECT_ENABLED": "`False`: responses that redirect go to the spider.",
+    "REDIRECT_MAX_TIMES": "Hops of one chain.",
+    "RETRY_ENABLED": "Kept by Scrapy's `RetryMiddleware`; part of the policy version.",
+    "RETRY_HTTP_CODES": "Kept by Scrapy's `RetryMiddleware`; part of the policy version.",
+    "RETRY_TIMES": "Kept by Scrapy's `RetryMiddleware`; part of the policy version.",
+    "ROBOTSTXT_OBEY": "Kept by Scrapy's `RobotsTxtMiddleware`; part of the policy version.",
+    "ROBOTSTXT_USER_AGENT": "Kept by Scrapy's `RobotsTxtMiddleware`; part of the policy version.",
+    "USER_AGENT": "Part of the policy version; `doctor` looks whether it names somebody who can be reached.",
+    "ADDONS": "`doctor` looks whether the frontier is in it.",
+    "SCHEDULER": "Set to the frontier's; another one in the project's settings is an error.",
+    "DOWNLOADER_MIDDLEWARES": "The add-on puts its middlewares there, and takes out what they replace.",
+    "SPIDER_MIDDLEWARES": "The same.",
+    "EXTENSIONS": "The add-on puts its statistics there.",
+    "TWISTED_REACTOR": "Must be the asyncio reactor, which is the default.",
+    "AUTOTHROTTLE_ENABLED": "Has no effect on the frontier's requests; a warning says so.",
+    "DUPEFILTER_CLASS": "Is not used; a warning says so where it is set.",
+}
+"""Settings of Scrapy, and what the frontier takes from them."""
+
+META: Final[Mapping[str, str]] = {
+    "frontier_delay": "Not before so many seconds from now: a number or a `timedelta`.",
+    "frontier_not_before": "Not before this time: a `datetime`, or seconds since the epoch. With both keys the later"
+    " time counts.",
+    "download_slot": "A queue and a gate of its own, by this name, as in Scrapy. `DOWNLOAD_SLOTS` may give its limits.",
+    "allow_offsite": "Lets the request leave `allowed_domains`; recorded as a waiver.",
+    "dont_redirect": "The response goes to the callback, wherever it leads.",
+    "handle_httpstatus_all": "The same, for every status.",
+    "handle_httpstatus_list": "The same, for these.",
+    "is_start_request": "Set by Scrapy on what `start()` yields.",
+    "retry_times": "Set by Scrapy; tells a retry from any other request that stands in for one.",
+    "redirect_times": "Set by Scrapy; tells a redirect likewise.",
+}
+"""Keys of `Request.meta`, and what the frontier makes of them."""
+
+
+def used_settings() -> set[str]:
+    """The names of settings that the code reads."""
+    found = set(POLICY_INPUTS)
+    for node in _nodes():
+        match node:
+            case ast.Subscript(value=owner, slice=ast.Constant(value=str(name))) if _is(owner, "settings"):
+                found.add(name)
+            case ast.Call(
+                func=ast.Attribute(value=owner), args=[ast.Constant(value=str(name)), *_]
+            ) if _is(owner, "settings"):
+                found.add(name)
+    return {name for name in found if name.isupper() and not name.startswith("FRONTIER_")}
+
+
+def used_meta() -> set[str]:
+    """The keys of a request's meta that the code reads."""
+    found = set()
+    for node in _nodes():
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=owner, attr="get"), args=[ast.Constant(value=str(key)), *_]
+            ) if _is(owner, "meta"):
+                found.add(key)
+            case ast.Compare(
+                left=ast.Constant(value=str(key)), comparators=[owner]
+            ) if _is(owner, "meta"):
+                found.add(key)
+    return found
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    """Whether an expression is a variable or attribute whose name ends in `name`."""
+    match node:
+        case ast.Name(id=found) | ast.Attribute(attr=found):
+            return found.endswith(name)
+    return False
+
+
+def _nodes() -> Iterator[ast.AST]:
+    for path in PACKAGE.rglob("*.py"):
+        if "testing" not in path.parts:
+            yield from ast.walk(ast.parse(path.read_text("utf-8")))

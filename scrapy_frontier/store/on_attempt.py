@@ -1,0 +1,99 @@
+"""What a dispatch, and what came of it, does to the ledger."""
+
+from __future__ import annotations
+
+from scrapy_frontier.errors import IllegalTransition
+from scrapy_frontier.states import Event, State
+from scrapy_frontier.store.batch import Batch, is_current
+from scrapy_frontier.store.messages import Dispatch, Finding, Lease, Move, Retry
+from scrapy_frontier.store.visits import add_visit, serve_waiting
+
+
+def dispatch(batch: Batch, message: Dispatch) -> None:
+    lease = message.lease
+    standing = batch.standings.get(lease.identity_id)
+    granted = standing is not None and standing.state == State.SCHEDULED
+    if standing is not None and granted:
+        batch.counters.attempt += 1
+        batch.granted += 1
+        lease.attempt_id = batch.counters.attempt
+        lease.generation = batch.session_id << 32 | batch.granted
+        standing.attempt_id = lease.attempt_id
+        standing.generation = lease.generation
+        batch.append(standing, Event.DISPATCH, message.at_ms, message.reason)
+        batch.attempts.append(
+            (
+                lease.attempt_id,
+                lease.identity_id,
+                batch.session_id,
+                standing.visit_id,
+                lease.generation,
+                message.at_ms,
+                None,
+                None,
+                None,
+                None,
+                None,
+            )
+        )
+    if message.on_commit is not None:
+        batch.committed.answers.append((message.on_commit, granted))
+
+
+def move(batch: Batch, message: Move) -> None:
+    standing = batch.standings.get(message.lease.identity_id)
+    applied = False
+    if standing is None or not is_current(standing, message.lease):
+        batch.tally("late", message.event.label, example=repr(message.lease))
+    else:
+        try:
+            batch.append(
+                standing, message.event, message.at_ms, message.reason, message.disposition
+            )
+            applied = True
+        except IllegalTransition as error:
+            batch.refuse(error, standing.identity_id)
+        else:
+            _finish(batch, message.lease, message.finding, message.at_ms)
+            serve_waiting(batch, standing, message.at_ms)
+    if message.on_commit is not None:
+        batch.committed.answers.append((message.on_commit, applied))
+
+
+def retry(batch: Batch, message: Retry) -> None:
+    standing = batch.standings.get(message.lease.identity_id)
+    applied = False
+    if standing is None or not is_current(standing, message.lease):
+        batch.tally("late", Event.FAIL.label, example=repr(message.lease))
+    else:
+        try:
+            batch.append(standing, Event.FAIL, message.at_ms, message.reason)
+            applied = True
+        except IllegalTransition as error:
+            batch.refuse(error, standing.identity_id)
+        else:
+            _finish(batch, message.lease, message.finding, message.at_ms)
+            standing.visit_id = add_visit(batch, message.record, message.rank, 0, standing)
+            standing.rank = message.rank
+            if message.due_ms > message.at_ms:
+                batch.wait_until(standing, message.due_ms)
+            else:
+                batch.append(standing, Event.BECOME_DUE, message.at_ms)
+                batch.schedule(standing, message.payload)
+    if message.on_commit is not None:
+        batch.committed.answers.append((message.on_commit, applied))
+
+
+def _finish(batch: Batch, lease: Lease, finding: Finding | None, at_ms: int) -> None:
+    if finding is None:
+        return
+    batch.finished_attempts.append(
+        (
+            lease.attempt_id,
+            at_ms,
+            finding.status,
+            finding.size,
+            finding.payload,
+            batch.reason_id(finding.outcome),
+        )
+    )

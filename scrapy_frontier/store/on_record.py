@@ -1,0 +1,83 @@
+"""What concerns identities without a lease, and what is only recorded."""
+
+from __future__ import annotations
+
+from scrapy_frontier.errors import IllegalTransition
+from scrapy_frontier.states import Event, State
+from scrapy_frontier.store import rows
+from scrapy_frontier.store.batch import Batch
+from scrapy_frontier.store.messages import Due, Emission, OriginTiming, Rejected, Tally, Transit
+from scrapy_frontier.store.visits import serve_waiting
+
+
+def due(batch: Batch, message: Due) -> None:
+    moved = 0
+    for identity_id in message.identity_ids:
+        standing = batch.standings.get(identity_id)
+        if standing is None or not 0 < standing.due_ms <= message.at_ms:
+            continue
+        event = Event.BECOME_DUE if standing.state == State.RETRYABLE else Event.RELEASE
+        batch.append(standing, event, message.at_ms)
+        batch.schedule(standing)
+        moved += 1
+    if message.on_commit is not None:
+        batch.committed.answers.append((message.on_commit, moved))
+
+
+def transit(batch: Batch, message: Transit) -> None:
+    moved = 0
+    for identity_id in message.identity_ids:
+        standing = batch.standings.get(identity_id)
+        if standing is None:
+            continue
+        try:
+            batch.append(
+                standing, message.event, message.at_ms, message.reason, message.disposition
+            )
+        except IllegalTransition as error:
+            batch.refuse(error, identity_id)
+            continue
+        moved += 1
+        if standing.state == State.ADMITTED:
+            batch.append(standing, Event.ENQUEUE, message.at_ms)
+        if standing.state == State.SCHEDULED:
+            batch.schedule(standing)
+        serve_waiting(batch, standing, message.at_ms)
+    if message.on_commit is not None:
+        batch.committed.answers.append((message.on_commit, moved))
+
+
+def emission(batch: Batch, message: Emission) -> None:
+    count = batch.emission(message.source, message.kind)
+    count.others.extend(_identity(batch, target) for target in message.targets)
+    count.excluded += message.excluded
+    count.rejected += len(message.rejected)
+    count.observations.extend(
+        (_identity(batch, target), text) for target, text in message.observations
+    )
+    for rejected in message.rejected:
+        batch.rejections.append(_rejection(batch, message, rejected))
+
+
+def _identity(batch: Batch, target: int | bytes) -> int:
+    return target if isinstance(target, int) else batch.by_key[target]
+
+
+def _rejection(batch: Batch, message: Emission, rejected: Rejected) -> rows.Row:
+    batch.counters.rejection += 1
+    return (
+        batch.counters.rejection,
+        batch.run_id,
+        message.source.identity_id,
+        message.kind,
+        batch.reason_id(rejected.code),
+        rejected.observed,
+    )
+
+
+def origin_timing(batch: Batch, message: OriginTiming) -> None:
+    batch.origin_clocks[message.origin_id] = message.next_eligible_ms
+
+
+def tally(batch: Batch, message: Tally) -> None:
+    batch.tally(message.kind, message.name, message.count, message.example)
