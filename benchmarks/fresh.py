@@ -59,7 +59,7 @@ def scratch_folder(parent: Path | None) -> Iterator[Path]:
     Not the system's temporary folder: where that is memory, a flush to disk costs nothing and the
     figures flatter.
     """
-    parent = parent or ROOT / ".scrapy" / "benchmarks"
+    parent = (parent or ROOT / ".scrapy" / "benchmarks").resolve()
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         yield Path(folder)

@@ -47,10 +47,17 @@ def has_frontier() -> bool:
 
 def add_variant_option(parser: argparse.ArgumentParser, known: Sequence[str] = VARIANTS) -> None:
     """`--variants a,b,c`, by default all that can run. The first is the measure of the others."""
+
+    def names(text: str) -> list[str]:
+        chosen = text.split(",")
+        if unknown := set(chosen) - set(known):
+            raise argparse.ArgumentTypeError(f"no variant {', '.join(unknown)} here")
+        return chosen
+
     runnable = [name for name in known if name != FRONTIER or has_frontier()]
     parser.add_argument(
         "--variants",
-        type=lambda text: text.split(","),
+        type=names,
         default=runnable,
         metavar="NAMES",
         help=f"of {', '.join(known)}; the first counts as 1.00",

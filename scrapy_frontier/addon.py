@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares import redirect
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.spidermiddlewares import depth
 from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
 from scrapy.utils.misc import load_object
 
@@ -26,6 +28,7 @@ ADMISSION: Final = "scrapy_frontier.downloadermiddlewares.admission.AdmissionMid
 DISCOVERY: Final = "scrapy_frontier.spidermiddlewares.discovery.DiscoveryMiddleware"
 REDIRECT: Final = "scrapy_frontier.downloadermiddlewares.redirect.RedirectMiddleware"
 META_REFRESH: Final = "scrapy_frontier.downloadermiddlewares.redirect.MetaRefreshMiddleware"
+DEPTH: Final = "scrapy_frontier.spidermiddlewares.depth.DepthMiddleware"
 STATISTICS: Final = "scrapy_frontier.extensions.statistics.FrontierStatistics"
 
 SLOT_SETTINGS: Final = {"concurrency": 10**6, "delay": 0, "jitter": 0}
@@ -45,7 +48,7 @@ class Addon:
         """Put the parts of the frontier in their places."""
         if not FrontierSettings.from_settings(settings).enabled:
             raise NotConfigured("FRONTIER_ENABLED is False")
-        command = trial_command(sys.argv)
+        command = trial_command(sys.orig_argv)
         if command is not None:
             raise NotConfigured(f"'scrapy {command}' does not touch a durable run")
         _set_scheduler(settings)
@@ -58,6 +61,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(STATISTICS), 0)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.RedirectMiddleware, REDIRECT)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.MetaRefreshMiddleware, META_REFRESH)
+        _replace(settings, "SPIDER_MIDDLEWARES", depth.DepthMiddleware, DEPTH)
         # Both drop requests where no account could see it; the scope decides for the first, and a rule named
         # url.too_long for the second.
         _switch_off(settings, "DOWNLOADER_MIDDLEWARES", OffsiteMiddleware)
@@ -66,12 +70,16 @@ class Addon:
         _warn_of_unused(settings)
 
 
-def trial_command(argv: list[str]) -> str | None:
-    """The trial command of Scrapy that this process runs, if it is one."""
-    program = Path(argv[0]) if argv else Path()
-    is_scrapy = program.stem == "scrapy" or program.parts[-2:] == ("scrapy", "__main__.py")
-    words = [word for word in argv[1:] if not word.startswith("-")]
-    return words[0] if is_scrapy and words and words[0] in TRIAL_COMMANDS else None
+def trial_command(argv: Sequence[str]) -> str | None:
+    """The trial command of Scrapy that this process runs, if it is one; `argv` as in `sys.orig_argv`.
+
+    (Scrapy takes the command's name out of `sys.argv` before an add-on is asked.)
+    """
+    words = iter(argv)
+    if not any(Path(word).stem == "scrapy" for word in words):
+        return None
+    command = next((word for word in words if not word.startswith("-")), None)
+    return command if command in TRIAL_COMMANDS else None
 
 
 def _set_scheduler(settings: BaseSettings) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_frontier.errors import FrontierError
 from scrapy_frontier.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -37,7 +38,15 @@ class Scheduler:
 
     def open(self, spider: Spider) -> Deferred[None]:
         """Open the store and the run. Bad settings and unusable stores end the crawl here, before any request."""
-        return deferred_from_coro(self.frontier.open(spider))
+        return deferred_from_coro(self._open(spider))
+
+    async def _open(self, spider: Spider) -> None:
+        try:
+            await self.frontier.open(spider)
+        except FrontierError as error:
+            # Scrapy buries it under the errors of what it had opened before.
+            logger.critical("%s", error, extra={"action": "open_failed"})
+            raise
 
     def close(self, reason: str) -> Deferred[None]:
         """Write what is left, and the account."""

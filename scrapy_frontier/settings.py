@@ -152,7 +152,7 @@ class FrontierSettings:
         "Scheduled URLs held in memory at the most; the others wait in the store.",
     )
     hot_origins: int = _setting(
-        2_000,
+        10_000,
         _count,
         "Origins held in memory at the most; the others wait in the store and take their turn.",
     )

@@ -21,7 +21,10 @@ import scrapy_frontier
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-SOURCES = [*Path(scrapy_frontier.__file__).parent.rglob("*.py"), *Path(__file__).parent.glob("*.py")]
+SOURCES = [
+    *Path(scrapy_frontier.__file__).parent.rglob("*.py"),
+    *Path(__file__).parent.glob("*.py"),
+]
 
 
 class FrontierReference(SphinxDirective):

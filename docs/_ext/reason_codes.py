@@ -38,9 +38,17 @@ EXCLUSIONS: Final[Mapping[str, str]] = {
 }
 """Rules that exclude a URL: its identity is `suppressed`."""
 
+HOLDS: Final[Mapping[str, str]] = {
+    "not_before": "Its request asked for a time, and that has not come.",
+    "depth.limit": "It is further from the seeds than `DEPTH_LIMIT`. A shorter way to it releases it.",
+    "request.unserialisable": "Its request lived in memory only and died with its process. A further reference releases"
+    " it.",
+}
+"""Rules that hold a URL back for the time being: its identity is `deferred`."""
+
 REASONS: Final[Mapping[str, str]] = {
     "admission.scope": "The scope allows it.",
-    "admission.engine": "It is needed by what has been admitted: robots.txt, a media pipeline, `engine.download_async`.",
+    "admission.engine": "It is needed by what has been admitted: its robots.txt, the files of a media pipeline.",
     "waiver.{waiver}": "It is outside `allowed_domains`, and `dont_filter` or `allow_offsite` lets it through.",
     "band.{band}": "It was handed out, from this priority band.",
     "engine.direct": "It was issued past the scheduler and has its place at the gate.",
@@ -55,9 +63,6 @@ REASONS: Final[Mapping[str, str]] = {
     "callback.exception": "The callback raised; the detail has the exception.",
     "response.ignored": "A middleware dropped the response.",
     "visit.waiting": "A further request for it was waiting until this one ended.",
-    "not_before": "Its request asked for a time, and that has not come.",
-    "request.unserialisable": "Its request lived in memory only and died with its process. It is held until it is seen"
-    " again.",
     "request.unrestorable": "Its stored request cannot be made again, because the spider has changed.",
     "lease.lost": "The process that worked on it is gone.",
     "engine.abandoned": "Whoever issued it past the scheduler is gone.",
@@ -131,9 +136,8 @@ def _constants() -> Iterator[tuple[str, str]]:
     for path in PACKAGE.rglob("*.py"):
         for statement in ast.parse(path.read_text("utf-8")).body:
             match statement:
-                case ast.Assign(
-                    targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))
-                ) | ast.AnnAssign(
-                    target=ast.Name(id=name), value=ast.Constant(value=str(text))
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text)))
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=str(text)))
                 ) if name.isupper():
                     yield name, text

@@ -13,6 +13,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any, Final
 from unittest import mock
 
@@ -184,6 +185,12 @@ def exclusions() -> str:
     return _table(("rule", "what is excluded"), rows)
 
 
+def holds() -> str:
+    """The rules that hold a URL back."""
+    rows = ((_code(code), text) for code, text in reason_codes.HOLDS.items())
+    return _table(("rule", "what is held back"), rows)
+
+
 def statistics() -> str:
     """The figures in Scrapy's stats."""
     rows = ((_code(name), meaning) for name, (meaning, _) in FIGURES.items())
@@ -237,6 +244,7 @@ PARTS: Final[Mapping[str, Callable[..., str]]] = {
         reasons,
         rejections,
         exclusions,
+        holds,
         statistics,
         scrapy_settings,
         request_meta,
@@ -261,7 +269,7 @@ def _notes() -> dict[str, str]:
     """What `store/schema.py` says below each table; such texts are not kept at run time."""
     body = ast.parse(inspect.getsource(schema)).body
     notes = {}
-    for statement, following in zip(body, body[1:], strict=False):
+    for statement, following in pairwise(body):
         match statement, following:
             case (
                 ast.Assign(targets=[ast.Name(id=name)]),

@@ -25,7 +25,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "DOWNLOAD_SLOTS": "`concurrency`, `delay` and `jitter` of single origins or hosts.",
     "JOBDIR": "The folder of the store, unless `FRONTIER_STORE` is set; its unfinished run is resumed.",
     "URLLENGTH_LIMIT": "Longer URLs are rejected by the rule `url.too_long`.",
-    "DEPTH_LIMIT": "Kept by Scrapy; part of the policy version.",
+    "DEPTH_LIMIT": "URLs further from the seeds are held back by the rule `depth.limit`.",
     "DEPTH_PRIORITY": "Kept by Scrapy; part of the policy version.",
     "DOWNLOAD_TIMEOUT": "Kept by Scrapy; part of the policy version.",
     "REDIRECT_ENABLED": "`False`: responses that redirect go to the spider.",
@@ -56,6 +56,7 @@ META: Final[Mapping[str, str]] = {
     "dont_redirect": "The response goes to the callback, wherever it leads.",
     "handle_httpstatus_all": "The same, for every status.",
     "handle_httpstatus_list": "The same, for these.",
+    "depth": "Set by Scrapy: how far the request is from the seeds.",
     "is_start_request": "Set by Scrapy on what `start()` yields.",
     "retry_times": "Set by Scrapy; tells a retry from any other request that stands in for one.",
     "redirect_times": "Set by Scrapy; tells a redirect likewise.",
@@ -68,7 +69,9 @@ def used_settings() -> set[str]:
     found = set(POLICY_INPUTS)
     for node in _nodes():
         match node:
-            case ast.Subscript(value=owner, slice=ast.Constant(value=str(name))) if _is(owner, "settings"):
+            case ast.Subscript(value=owner, slice=ast.Constant(value=str(name))) if _is(
+                owner, "settings"
+            ):
                 found.add(name)
             case ast.Call(
                 func=ast.Attribute(value=owner), args=[ast.Constant(value=str(name)), *_]
@@ -86,9 +89,9 @@ def used_meta() -> set[str]:
                 func=ast.Attribute(value=owner, attr="get"), args=[ast.Constant(value=str(key)), *_]
             ) if _is(owner, "meta"):
                 found.add(key)
-            case ast.Compare(
-                left=ast.Constant(value=str(key)), comparators=[owner]
-            ) if _is(owner, "meta"):
+            case ast.Compare(left=ast.Constant(value=str(key)), comparators=[owner]) if _is(
+                owner, "meta"
+            ):
                 found.add(key)
     return found
 

@@ -43,7 +43,7 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
         frontier.reject(resolved)
         raise IgnoreRequest(f"frontier: {resolved.rule}")
     # What an admitted page needs to be fetched at all, its robots.txt above all, is admitted with it.
-    verdict = None if holder is not None else opened.intake.verdict(request, resolved)[0]
+    verdict = None if holder is not None else opened.admission.verdict(request, resolved)[0]
     if verdict is not None and verdict.event is Event.EXCLUDE:
         opened.intake.refer_direct(request, resolved, None, None, verdict)
         raise IgnoreRequest(f"frontier: {verdict.reason.code}")

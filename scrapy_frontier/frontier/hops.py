@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.clock import milliseconds
+from scrapy_frontier.frontier.admission import due_ms, rank_of
 from scrapy_frontier.frontier.attempts import Attempt, Ending, detail, end_of_failure
-from scrapy_frontier.frontier.intake import rank_of
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Finding, Reason, Retry
 
@@ -75,7 +75,7 @@ def _try_again(frontier: Frontier, attempt: Attempt, request: Request, kind: str
             attempt.lease,
             Reason(f"{kind}.{cause}", detail(times=request.meta.get("retry_times", 0))),
             now_ms,
-            intake.due_ms(request.meta, now_ms),
+            due_ms(request.meta, now_ms),
             record,
             rank_of(request),
             finding,

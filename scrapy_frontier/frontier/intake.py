@@ -5,12 +5,12 @@ Runs on the event loop for every link of every page: a URL seen lately costs one
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
+from scrapy_frontier.frontier.admission import Admission, due_ms, rank_of
 from scrapy_frontier.frontier.page import KnownUrl, Page, RecentUrls, current_page
 from scrapy_frontier.identity import (
     NotSerialisable,
@@ -18,17 +18,14 @@ from scrapy_frontier.identity import (
     Resolved,
     comparison_url,
     fetch_key,
-    host_of,
     normalise_request_url,
     partition,
 )
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.observations import observed_reference
-from scrapy_frontier.policy.scope import Allowed, DomainScope, Excluded
 from scrapy_frontier.states import Event
 from scrapy_frontier.store.edges import Observation
 from scrapy_frontier.store.messages import Known, Reason, Reference, Source, Tally, Verdict
-from scrapy_frontier.store.rows import RANKS
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -42,8 +39,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ADMITTED: Final = Verdict(Event.ENQUEUE, Reason("admission.scope"))
-
 BY_ENGINE: Final = Verdict(Event.ENQUEUE, Reason("admission.engine"))
 
 NOBODY: Final = Source()
@@ -55,19 +50,17 @@ class Intake:
     def __init__(
         self,
         settings: FrontierSettings,
-        domains: Callable[[], DomainScope],
+        admission: Admission,
         codec: RequestCodec,
         writer: Writer,
         clock: Clock,
-        max_url_length: int,
         keep_volatile: Callable[[int, Request], None],
     ) -> None:
         self._settings = settings
-        self._domains = domains
         self._codec = codec
         self._writer = writer
         self._clock = clock
-        self._max_url_length = max_url_length
+        self._admission = admission
         self._keep_volatile = keep_volatile
         self._recent = RecentUrls(settings.known_urls)
         self._seeds: Counter[bytes] = Counter()
@@ -84,7 +77,7 @@ class Intake:
         is_visit = request.dont_filter
         if page is not None and not is_visit and request.method == "GET" and not request.body:
             known = self._recent.get(request.url)
-            if known is not None and known.identity_id:
+            if known is not None and known.identity_id and not known.is_held:
                 self._again(page, known, request)
                 return False
         if page is None:
@@ -141,7 +134,7 @@ class Intake:
 
     def resolve(self, request: Request) -> Resolved | Rejection:
         """The request URL of a request, or the rule that rejects it."""
-        return normalise_request_url(request.url, max_length=self._max_url_length)
+        return normalise_request_url(request.url, max_length=self._admission.limits.url_length)
 
     def reject(self, page: Page | None, rejection: Rejection) -> None:
         """Record a reference that has no fetch key."""
@@ -188,19 +181,6 @@ class Intake:
         if emission is not None:
             self._writer.send(emission)
 
-    def verdict(self, request: Request, resolved: Resolved) -> tuple[Verdict, str | None]:
-        """Whether the scope admits a URL, and the waiver that let it in where it would not have been."""
-        decision = self._settings.scope.decide(resolved.url, resolved.origin)
-        if isinstance(decision, Excluded):
-            return _exclusion(decision), None
-        decision = self._domains().decide(host_of(resolved.origin))
-        if isinstance(decision, Allowed):
-            return ADMITTED, None
-        waiver = waiver_of(request.dont_filter, request.meta)
-        if waiver is not None:
-            return Verdict(Event.ENQUEUE, Reason(f"waiver.{waiver}")), waiver
-        return _exclusion(decision), None
-
     def queue_of(self, request: Request, resolved: Resolved) -> str:
         """The origin whose queue a request stands in; a `download_slot` of the user's makes a queue of its own."""
         slot = request.meta.get("download_slot")
@@ -214,7 +194,7 @@ class Intake:
             return False
         plain = request.method == "GET" and not request.body
         known = self._recent.get(resolved.url) if plain else None
-        if known is not None and not is_visit:
+        if known is not None and not is_visit and not known.is_held:
             self._recent.put(request.url, known)
             self._again(page, known, request)
             return False
@@ -233,7 +213,8 @@ class Intake:
     def _send(
         self, request: Request, resolved: Resolved, page: Page, *, seed: int, is_visit: bool
     ) -> KnownUrl:
-        verdict, waiver = self.verdict(request, resolved)
+        depth = request.meta.get("depth", page.depth)
+        verdict, waiver = self._admission.verdict(request, resolved, depth)
         now_ms = self._now_ms()
         known = KnownUrl(self._key(request, resolved), is_suppressed=verdict.event is Event.EXCLUDE)
 
@@ -242,6 +223,7 @@ class Intake:
         def settle(answer: Known) -> None:
             known.identity_id = answer.identity_id
             known.is_suppressed = answer.is_suppressed
+            known.is_held = answer.is_held
             if record is None and answer.is_taken:
                 self._keep_volatile(answer.identity_id, request)
 
@@ -254,10 +236,10 @@ class Intake:
                 partition=partition(resolved.origin),
                 source=page.source,
                 kind=int(page.kind),
-                depth=page.depth,
+                depth=depth,
                 record=record,
                 rank=rank_of(request),
-                due_ms=self.due_ms(request.meta, now_ms),
+                due_ms=due_ms(request.meta, now_ms),
                 verdict=verdict,
                 at_ms=now_ms,
                 is_visit=is_visit,
@@ -310,13 +292,6 @@ class Intake:
             self._writer.send(Tally("unserialisable", "request", 1, f"{request.url}: {error}"))
             return None
 
-    def due_ms(self, meta: Mapping[str, Any], now_ms: int) -> int:
-        """`meta["frontier_not_before"]` (a time) and `meta["frontier_delay"]` (seconds from now); the later counts."""
-        if "frontier_not_before" not in meta and "frontier_delay" not in meta:
-            return 0
-        due_ms = now_ms + _milliseconds(meta, "frontier_delay")
-        return max(due_ms, _milliseconds(meta, "frontier_not_before"))
-
     def _loose_page(self, kind: ReferenceKind) -> Page:
         """References without a source page: seeds, and what is handed to the engine from outside callbacks."""
         page = self._loose.get(kind)
@@ -337,46 +312,9 @@ class Intake:
         return int(self._clock.now() * 1000)
 
 
-def waiver_of(dont_filter: bool, meta: Mapping[Any, Any]) -> str | None:
-    """What lets a request leave the spider's `allowed_domains`, as Scrapy's own offsite middleware has it."""
-    if dont_filter:
-        return "dont_filter"
-    return "allow_offsite" if meta.get("allow_offsite") else None
-
-
-def rank_of(request: Request) -> int:
-    """The place of a request in its origin's queue, smaller first, by Scrapy's priority."""
-    return max(-RANKS, min(RANKS, -request.priority))
-
-
-def _milliseconds(meta: Mapping[str, Any], name: str) -> int:
-    value = meta.get(name)
-    if value is None:
-        return 0
-    if hasattr(value, "timestamp"):
-        value = value.timestamp()
-    elif hasattr(value, "total_seconds"):
-        value = value.total_seconds()
-    try:
-        return max(0, int(float(value) * 1000))
-    except (TypeError, ValueError, OverflowError):
-        logger.error(
-            "meta[%r] = %r is ignored: give seconds, or a datetime or timedelta",
-            name,
-            value,
-            extra={"action": "bad_meta"},
-        )
-        return 0
-
-
 def _line(found: Found, *, is_followed: bool = True) -> str:
     """How a reference stood on its page, as the edges keep it; the target is told apart from it."""
     seen = Observation(
         0, found.observed, found.fragment, found.tag, found.rel, found.text, is_followed
     )
     return seen.line()
-
-
-def _exclusion(decision: Excluded) -> Verdict:
-    inputs = json.dumps({"rule": decision.rule}, ensure_ascii=False)
-    return Verdict(Event.EXCLUDE, Reason(decision.code, inputs))

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
@@ -16,15 +17,15 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_frontier import seams
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.errors import ConfigError, FrontierError, IdentityError
-from scrapy_frontier.frontier import politeness, recovery, reports, runs
+from scrapy_frontier.frontier import judging, politeness, recovery, reports, runs
+from scrapy_frontier.frontier.admission import Admission, Limits
 from scrapy_frontier.frontier.direct import Turns
 from scrapy_frontier.frontier.dispatch import Dispatch, Pick
-from scrapy_frontier.frontier.intake import Intake, waiver_of
+from scrapy_frontier.frontier.intake import Intake
 from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.seeds import sift_start_urls
 from scrapy_frontier.frontier.wire import Wire
-from scrapy_frontier.identity import Rejection, host_of, load, resolve
-from scrapy_frontier.policy.scope import DomainScope, Excluded
+from scrapy_frontier.policy.scope import DomainScope
 from scrapy_frontier.scheduling import BandTable, Schedule
 from scrapy_frontier.settings import FrontierSettings, store_url
 from scrapy_frontier.states import Disposition, Event
@@ -68,6 +69,7 @@ class Open:
     run: runs.OpenRun
     writer: Writer
     dispatch: Dispatch
+    admission: Admission
     intake: Intake
     codec: RequestCodec
     waker: seams.Waker
@@ -114,61 +116,70 @@ class Open:
 
 async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     """Open the store and the run of `spider`, and let the frontier see what the engine does."""
-    crawler, settings = frontier.crawler, frontier.settings
-    loop = seams.running_loop(crawler)
-    engine = seams.engine_of(crawler)
-    scrapy_settings = crawler.settings
+    settings, scrapy_settings = frontier.settings, frontier.crawler.settings
+    loop = seams.running_loop(frontier.crawler)
+    engine = seams.engine_of(frontier.crawler)
+    # What settings can get wrong comes before there is anything to undo.
+    rules = politeness.rules(scrapy_settings, spider)
+    limits = Limits.from_settings(scrapy_settings)
     url = store_url(scrapy_settings)
     _make_directory(scrapy_settings, url)
-    store = open_store(url, create=True, synchronous=settings.synchronous)
-    try:
+    with ExitStack() as undo:
+        store = open_store(url, create=True, synchronous=settings.synchronous)
+        undo.callback(store.close)
         lock, run = _open_run(store, settings, spider, scrapy_settings)
+        undo.callback(lock.release)
         applier = Applier(run.run_id, run.context_id, run.session_id)
-        codec = RequestCodec(spider, settings.trusted_modules)
-        domains = _domains_of(spider)
+        domains = judging.domains_of(spider)
         _recover(frontier, store, applier, run, domains)
-    except BaseException:
-        store.close()
-        raise
-    writer = Writer(
-        store,
-        applier,
-        post=lambda function: _post(loop, function),
-        deliver=lambda committed: _deliver(frontier, committed),
-        failed=frontier.fail,
-    )
-    waker = seams.Waker(engine, loop)
-    dispatch = Dispatch(
-        Schedule(
+        writer = Writer(
+            store,
+            applier,
+            post=lambda function: _post(loop, function),
+            deliver=lambda committed: _deliver(frontier, committed),
+            failed=frontier.fail,
+        )
+        waker = seams.Waker(engine, loop)
+        schedule = Schedule(
             BandTable(shares=settings.band_shares),
             max_hot_origins=settings.hot_origins,
             window=settings.window,
-        ),
-        politeness.rules(scrapy_settings, spider),
-        writer,
-        frontier.clock,
-        waker,
-        run.run_id,
-        random.Random(),
-    )
-    intake = Intake(
-        settings,
-        domains,
-        codec,
-        writer,
-        frontier.clock,
-        scrapy_settings.getint("URLLENGTH_LIMIT"),
-        dispatch.keep_volatile,
-    )
-    wire = Wire(scrapy_settings.getint("CONCURRENT_REQUESTS"))
-    opened = Open(frontier, store, lock, run, writer, dispatch, intake, codec, waker, loop, wire)
-    with store.reader() as connection:
-        dispatch.resume(connection)
-    writer.start()
+        )
+        dispatch = Dispatch(
+            schedule, rules, writer, frontier.clock, waker, run.run_id, random.Random()
+        )
+        with store.reader() as connection:
+            dispatch.resume(connection)
+        codec = RequestCodec(spider, settings.trusted_modules)
+        admission = Admission(settings.scope, domains, limits)
+        intake = Intake(settings, admission, codec, writer, frontier.clock, dispatch.keep_volatile)
+        wire = Wire(limits.in_flight)
+        opened = Open(
+            frontier,
+            store,
+            lock,
+            run,
+            writer,
+            dispatch,
+            admission,
+            intake,
+            codec,
+            waker,
+            loop,
+            wire,
+        )
+        writer.start()
+        undo.pop_all()
     seams.forbid_hidden_repeats(engine)
     seams.watch_downloads(engine, frontier)
     seams.watch_pages(engine, frontier)
-    for rejection in sift_start_urls(spider, scrapy_settings.getint("URLLENGTH_LIMIT")):
+    _reject_seeds(opened, spider, limits.url_length)
+    _log_opening(opened)
+    return opened
+
+
+def _reject_seeds(opened: Open, spider: Spider, max_length: int) -> None:
+    for rejection in sift_start_urls(spider, max_length):
         logger.error(
             "Start URL %r is not requested: %s %s",
             rejection.observed,
@@ -176,9 +187,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             rejection.detail,
             extra={"action": "seed_rejected"},
         )
-        intake.reject_seed(rejection)
-    _log_opening(opened)
-    return opened
+        opened.intake.reject_seed(rejection)
 
 
 async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
@@ -319,26 +328,9 @@ def _recover(
         applier.load(cursor_of(connection))
     if not run.is_resumed:
         return
-    scope = frontier.settings.scope
-
-    def judge(url: str, record: str | None) -> Reason | None:
-        resolved = resolve(url)
-        if isinstance(resolved, Rejection):
-            return Reason(resolved.rule)
-        decision = scope.decide(resolved.url, resolved.origin)
-        if not isinstance(decision, Excluded):
-            stored = load(record, _Opaque()) if record is not None else None
-            if stored is None or waiver_of(stored.dont_filter, stored.meta):
-                return None
-            decision = domains().decide(host_of(resolved.origin))
-        if isinstance(decision, Excluded):
-            return Reason(decision.code, reports.as_json({"rule": decision.rule}))
-        return None
-
     now_ms = milliseconds(frontier.clock.now())
-    recovered = recovery.Recovery(store, applier, run.run_id, now_ms).run(
-        judge if run.has_new_policy else None
-    )
+    judge = judging.judge(frontier.settings.scope, domains) if run.has_new_policy else None
+    recovered = recovery.Recovery(store, applier, run.run_id, now_ms).run(judge)
     logger.info(
         "Resumed run %s: %d URLs that were under way are fetched again, %d wait for a request that could not be stored",
         run.name,
@@ -353,30 +345,3 @@ def _recover(
             recovered.readmitted,
             extra={"action": "policy_changed"},
         )
-
-
-class _Opaque:
-    """Reads records without making the objects in them."""
-
-    def encode_object(self, obj: object) -> None:
-        """Nothing is written here."""
-
-    def decode_object(self, tag: str, payload: Any) -> object:
-        """The payload stands for the object."""
-        return payload
-
-
-def _domains_of(spider: Spider) -> Callable[[], DomainScope]:
-    """The spider's `allowed_domains` as they are at the moment: Scrapy lets a spider change them as it runs."""
-    seen: Any = None
-    domains = DomainScope()
-
-    def current() -> DomainScope:
-        nonlocal seen, domains
-        listed = getattr(spider, "allowed_domains", None)
-        state = list(listed) if listed else None
-        if state != seen:
-            seen, domains = state, DomainScope(state)
-        return domains
-
-    return current

@@ -20,12 +20,14 @@ FLUSH_AT: Final = 1000
 class KnownUrl:
     """A URL whose identity this process knows; `identity_id` is 0 until its first reference is on disk."""
 
-    __slots__ = ("identity_id", "is_suppressed", "key")
+    __slots__ = ("identity_id", "is_held", "is_suppressed", "key")
 
     def __init__(self, key: bytes, *, is_suppressed: bool) -> None:
         self.key = key
         self.identity_id = 0
         self.is_suppressed = is_suppressed
+        self.is_held = False
+        """Whether a further reference may release it, so that it must not pass as a mere duplicate."""
 
     @property
     def target(self) -> int | bytes:

@@ -65,8 +65,8 @@ class Schedule:
       cold origins wait: they are cold from now on. Each is named only when its gate is open again,
       so that no cold origin is loaded in vain; until then the schedule remembers what holds it.
 
-    An origin without work leaves by itself, and without notice, when its gate has nothing to
-    remember.
+    An origin without work leaves by itself, and without notice; its gate stays until it has nothing
+    to remember.
     """
 
     def __init__(
@@ -184,10 +184,10 @@ class Schedule:
         band, flow = taken
         origin = flow.turn(band)
         assert origin is not None
-        origin.ticket = flow.ticket
+        is_open = flow.gate.reserve(now)
         head = self._window.pop(origin, band)
         flow.was_permit = False
-        is_open = flow.gate.reserve(now)
+        origin.ticket = flow.ticket
         origin.handed += 1
         if not origin.stocked:
             self._hot.idle(origin, now)
@@ -237,7 +237,8 @@ class Schedule:
         """The request handed out reaches the wire; `interval_s` is what was drawn from the gate's
         policy for it.
 
-        Returns the gate's `next_eligible_at`, which must outlive the process.
+        Returns the instant before which the interval lets nothing follow; it must outlive the
+        process.
         """
         flow = self._flow(gate_key)
         flow.gate.charge(now, interval_s)
@@ -247,7 +248,7 @@ class Schedule:
         return flow.gate.next_at
 
     def release(self, gate_key: str, now: float) -> float:
-        """The request has left the wire. Returns `next_eligible_at` as `charge` does."""
+        """The request has left the wire. Returns an instant as `charge` does."""
         flow = self._flow(gate_key)
         flow.gate.release(now)
         self._freed(flow, now)
@@ -413,6 +414,16 @@ class Schedule:
         """What to keep of a gate, None where it is not in memory: nothing holds it then."""
         flow = self._flows.get(gate_key)
         return None if flow is None else flow.gate.snapshot(now)
+
+    @property
+    def heads(self) -> int:
+        """Heads in memory."""
+        return len(self._window)
+
+    @property
+    def hot_origins(self) -> int:
+        """Origins in memory."""
+        return len(self._origins)
 
     def counts(self, now: float) -> Counts:
         """The schedule in numbers; takes time in proportion to the gates in memory."""

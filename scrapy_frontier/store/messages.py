@@ -59,12 +59,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The answer to a `Reference`. `is_taken`: its request will be fetched, now or when its turn comes."""
+    """The answer to a `Reference`.
+
+    `is_held`: a further reference may release the identity. `is_taken`: the request of this one will be fetched, now or
+    when its turn comes.
+    """
 
     identity_id: int
     origin_id: int
     is_new: bool
     is_suppressed: bool
+    is_held: bool
     is_taken: bool
 
 

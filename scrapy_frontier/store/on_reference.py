@@ -9,6 +9,9 @@ from scrapy_frontier.store.batch import Batch, Standing
 from scrapy_frontier.store.messages import Head, Known, Reference
 from scrapy_frontier.store.visits import add_visit, hold
 
+DEPTH_LIMIT: Final = "depth.limit"
+"""Rule that holds an identity until a way to it is found that is no longer than DEPTH_LIMIT."""
+
 UNSERIALISABLE: Final = "request.unserialisable"
 """Rule that holds an identity whose request lived in memory only and died with its process."""
 
@@ -25,19 +28,29 @@ def reference(batch: Batch, message: Reference) -> None:
     else:
         standing = batch.standings[identity_id]
         is_taken = False
-        lost = standing.state == State.DEFERRED and batch.has_reason(standing, UNSERIALISABLE)
-        if lost or not _is_replayed(batch, message.seed, identity_id):
+        is_released = _is_released(batch, message, standing)
+        if is_released or not _is_replayed(batch, message.seed, identity_id):
             count.others.append(identity_id)
             count.excluded += standing.state == State.SUPPRESSED
-            is_taken = _again(batch, message, standing, is_lost=lost)
+            is_taken = _again(batch, message, standing, is_released=is_released)
     if message.seed:
         batch.seeds[identity_id] = max(batch.seeds.get(identity_id, 0), message.seed)
     if message.waiver:
         batch.tally("waiver", message.waiver, example=message.url)
     if message.on_commit is not None:
         is_suppressed = standing.state == State.SUPPRESSED
-        known = Known(identity_id, standing.origin_id, is_new, is_suppressed, is_taken)
+        is_held = standing.state == State.DEFERRED and not standing.due_ms
+        known = Known(identity_id, standing.origin_id, is_new, is_suppressed, is_held, is_taken)
         batch.committed.answers.append((message.on_commit, known))
+
+
+def _is_released(batch: Batch, message: Reference, standing: Standing) -> bool:
+    """Whether this reference gives what a deferred identity lacks: a request, or a shorter way to it."""
+    if standing.state != State.DEFERRED:
+        return False
+    if batch.has_reason(standing, UNSERIALISABLE):
+        return True
+    return message.verdict.event is Event.ENQUEUE and batch.has_reason(standing, DEPTH_LIMIT)
 
 
 def _discover(batch: Batch, message: Reference) -> Standing:
@@ -89,9 +102,9 @@ def _is_replayed(batch: Batch, seed: int, identity_id: int) -> bool:
     return seed <= batch.seeds[identity_id]
 
 
-def _again(batch: Batch, message: Reference, standing: Standing, *, is_lost: bool) -> bool:
+def _again(batch: Batch, message: Reference, standing: Standing, *, is_released: bool) -> bool:
     """A further reference to a known identity: most are duplicates and change nothing. Whether it is fetched."""
-    if is_lost:
+    if is_released:
         _take_visit(batch, message, standing, Event.RELEASE)
     elif not message.is_visit or message.verdict.event is not Event.ENQUEUE:
         return False

@@ -277,8 +277,11 @@ async def test_new_seeds_of_a_resumption_are_fetched(lab: Lab) -> None:
                 raise CloseSpider("for_now")
 
     lab.main.otherwise = page("any")
-    await lab.crawl(Stops, seeds=[lab.main / "1", lab.main / "2"])
-    resumed = await lab.crawl(Stops, seeds=[lab.main / "1", lab.main / "2", lab.main / "3"])
+    seeds = [lab.main / "1", lab.main / "2", lab.main / "3"]
+    one = {"CONCURRENT_REQUESTS": 1}
+    stopped = await lab.crawl(Stops, one, seeds=seeds[:2])
+    assert stopped.coverage.run.state == "stopped"
+    resumed = await lab.crawl(Stops, one, seeds=seeds)
     resumed.assert_exhausted()
     assert resumed.log.hits_by_path() == {"/1": 1, "/2": 1, "/3": 1}
 

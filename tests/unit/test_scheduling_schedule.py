@@ -627,7 +627,7 @@ def test_a_million_origins_with_one_page_each_leave_no_trace() -> None:
 def test_sizes_of_nothing_are_refused(size: str) -> None:
     """The message names the size."""
     with pytest.raises(ValueError, match=size):
-        filled(**{size: 0})
+        Schedule(None, **{size: 0})  # type: ignore[arg-type]
 
 
 # What it looks like

@@ -117,7 +117,7 @@ EVERYBODY: Final = "*"
 """The token of the group for all that have none of their own."""
 
 
-def read_agent(value: bytes) -> str:
+def read_token(value: bytes) -> str:
     """Return the product token of a User-agent line in lower case, "*" for everybody, "" for nobody.
 
     The token ends at the first character that none can have (RFC 9309, section 2.2.1:

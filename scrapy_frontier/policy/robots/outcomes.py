@@ -71,8 +71,8 @@ def hop_refusal(robots_url: str, hops: Iterable[Hop], target: str) -> str | None
 class RobotsFetch:
     """All that the fetch of a robots.txt gave.
 
-    `status`: of the last response, None where none came. `body`: decompressed; more than `LIMIT` of
-    it is not needed. `hops`: the redirects that were followed. `stop`: why the last one was not
+    `status`: of the last response, None where none came. `body`: decompressed, all of it or more
+    than twice `LIMIT`. `hops`: the redirects that were followed. `stop`: why the last one was not
     (`hop_refusal`, `REDIRECT_UNUSABLE`, `REDIRECT_REFUSED`), or "". `failure`: the kind of the
     failure of the download (`dns`, `refused`, `reset`, `timeout`, `truncated`, ...), or ""; with a
     status it means that the body broke off. `retry_after_s`: the Retry-After of the response in
@@ -104,9 +104,11 @@ class Meaning(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RobotsOutcome:
-    """A fetch, judged. `reason`: `fetched`, `no_groups`, `not_modified`, `http.{status}`,
-    `download.{kind}` or `redirect.{why}`. `text`: the part of the body that counts, empty unless it
-    was read; `is_cut`: there was more of it.
+    """A fetch, judged.
+
+    `reason`: `fetched`, `no_groups`, `not_modified`, `http.{status}`, `download.{kind}` or
+    `redirect.{why}`. `text`: the part of the body that counts, empty unless it was read; `is_cut`:
+    there was more of it.
     """
 
     meaning: Meaning
@@ -147,8 +149,10 @@ def _read(fetch: RobotsFetch) -> RobotsOutcome:
 
 
 def _why_stopped(fetch: RobotsFetch) -> str:
-    """A redirect that was not followed, and nobody said why."""
-    return TOO_MANY_REDIRECTS if len(fetch.hops) >= MAX_REDIRECTS else REDIRECT_UNUSABLE
+    """A redirect that was not followed, and nobody said why: if it was not the sixth, it must not
+    pass for a server without a robots.txt.
+    """
+    return TOO_MANY_REDIRECTS if len(fetch.hops) >= MAX_REDIRECTS else f"http.{fetch.status}"
 
 
 def _stopped(fetch: RobotsFetch, stop: str) -> RobotsOutcome:

@@ -16,10 +16,10 @@ from scrapy_frontier.policy.robots.groups import Group, RuleLine
 from scrapy_frontier.policy.robots.lines import (
     EVERYBODY,
     Field,
-    read_agent,
     read_delay,
     read_line,
     read_text,
+    read_token,
     split_lines,
 )
 
@@ -114,7 +114,7 @@ class _Reader:
             return
         name, value = found
         if name is Field.AGENT:
-            self._add_agent(read_agent(value))
+            self._add_agent(read_token(value))
         elif name is Field.SITEMAP:
             self._add_sitemap(number, value)
         elif self._sections:

@@ -1,0 +1,132 @@
+"""Whether a URL may be fetched, when, and in which place: what is decided of a reference before it is written down."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_frontier.errors import ConfigError
+from scrapy_frontier.identity import Resolved, host_of
+from scrapy_frontier.policy.scope import Allowed, DomainScope, Excluded, Scope
+from scrapy_frontier.states import Event
+from scrapy_frontier.store.messages import Reason, Verdict
+from scrapy_frontier.store.on_reference import DEPTH_LIMIT
+from scrapy_frontier.store.rows import RANKS
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+ADMITTED: Final = Verdict(Event.ENQUEUE, Reason("admission.scope"))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Scrapy's settings `DEPTH_LIMIT`, `URLLENGTH_LIMIT` and `CONCURRENT_REQUESTS`; 0 is no limit."""
+
+    depth: int
+    url_length: int
+    in_flight: int
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Limits:
+        """Read the limits; raises `ConfigError` for what is not a whole number of at least 0."""
+        return cls(
+            *(
+                _limit(settings, name)
+                for name in ("DEPTH_LIMIT", "URLLENGTH_LIMIT", "CONCURRENT_REQUESTS")
+            )
+        )
+
+
+def _limit(settings: BaseSettings, name: str) -> int:
+    try:
+        value = settings.getint(name)
+    except (TypeError, ValueError) as exc:
+        raise ConfigError(f"{name} = {settings.get(name)!r}: must be a whole number") from exc
+    if value < 0:
+        raise ConfigError(f"{name} = {value}: must be at least 0, which is no limit")
+    return value
+
+
+class Admission:
+    """Decides on references by the scope, the spider's domains, and the depth."""
+
+    def __init__(self, scope: Scope, domains: Callable[[], DomainScope], limits: Limits) -> None:
+        self._scope = scope
+        self._domains = domains
+        self.limits = limits
+
+    def verdict(
+        self, request: Request, resolved: Resolved, depth: int = 0
+    ) -> tuple[Verdict, str | None]:
+        """Whether the scope admits a URL, and the waiver that let it in where it would not have been."""
+        decision = self._scope.decide(resolved.url, resolved.origin)
+        if isinstance(decision, Excluded):
+            return _exclusion(decision), None
+        decision = self._domains().decide(host_of(resolved.origin))
+        if isinstance(decision, Allowed):
+            return self._by_depth(depth), None
+        waiver = waiver_of(request.dont_filter, request.meta)
+        if waiver is not None:
+            return Verdict(Event.ENQUEUE, Reason(f"waiver.{waiver}")), waiver
+        return _exclusion(decision), None
+
+    def _by_depth(self, depth: int) -> Verdict:
+        """Hold what is further from the seeds than DEPTH_LIMIT, until a shorter way to it is found."""
+        limit = self.limits.depth
+        if not limit or depth <= limit:
+            return ADMITTED
+        return Verdict(
+            Event.DEFER, Reason(DEPTH_LIMIT, json.dumps({"depth": depth, "limit": limit}))
+        )
+
+
+def waiver_of(dont_filter: bool, meta: Mapping[Any, Any]) -> str | None:
+    """What lets a request leave the spider's `allowed_domains`, as Scrapy's own offsite middleware has it."""
+    if dont_filter:
+        return "dont_filter"
+    return "allow_offsite" if meta.get("allow_offsite") else None
+
+
+def rank_of(request: Request) -> int:
+    """The place of a request in its origin's queue, smaller first, by Scrapy's priority."""
+    return max(-RANKS, min(RANKS, -request.priority))
+
+
+def due_ms(meta: Mapping[str, Any], now_ms: int) -> int:
+    """`meta["frontier_not_before"]` (a time) and `meta["frontier_delay"]` (seconds from now); the later counts."""
+    if "frontier_not_before" not in meta and "frontier_delay" not in meta:
+        return 0
+    due_ms = now_ms + _milliseconds(meta, "frontier_delay")
+    return max(due_ms, _milliseconds(meta, "frontier_not_before"))
+
+
+def _milliseconds(meta: Mapping[str, Any], name: str) -> int:
+    value = meta.get(name)
+    if value is None:
+        return 0
+    if hasattr(value, "timestamp"):
+        value = value.timestamp()
+    elif hasattr(value, "total_seconds"):
+        value = value.total_seconds()
+    try:
+        return max(0, int(float(value) * 1000))
+    except (TypeError, ValueError, OverflowError):
+        logger.error(
+            "meta[%r] = %r is ignored: give seconds, or a datetime or timedelta",
+            name,
+            value,
+            extra={"action": "bad_meta"},
+        )
+        return 0
+
+
+def _exclusion(decision: Excluded) -> Verdict:
+    inputs = json.dumps({"rule": decision.rule}, ensure_ascii=False)
+    return Verdict(Event.EXCLUDE, Reason(decision.code, inputs))
