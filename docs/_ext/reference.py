@@ -25,6 +25,7 @@ from scrapy_frontier.commands.registry import SUBCOMMANDS, add_subcommands
 from scrapy_frontier.frontier.statistics import FIGURES
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.scheduling.gates import GateState
+from scrapy_frontier.scheduling.selector import GREATEST_RANK, LEAST_RANK, BandTable
 from scrapy_frontier.settings import FrontierSettings, setting_name
 from scrapy_frontier.states import DISPOSITIONS, TRANSITIONS, Disposition, Event, State
 from scrapy_frontier.store import schema
@@ -50,7 +51,7 @@ STATES: Final[Mapping[State, str]] = {
     State.FETCHED: "Its response is on disk; its callback has not ended.",
     State.TERMINAL: "It has come to its end, and its disposition says to which.",
     State.RETRYABLE: "Its attempt failed and another one is to follow.",
-    State.DEFERRED: "Something that can pass holds it back: a time, or a request that has been lost.",
+    State.DEFERRED: "Something that can pass holds it back: a time, a depth, a request that has been lost.",
     State.SUPPRESSED: "A named rule excludes it.",
 }
 
@@ -59,7 +60,7 @@ EVENTS: Final[Mapping[Event, str]] = {
     Event.ADMIT: "The scope allows it.",
     Event.REJECT: "It cannot be requested.",
     Event.EXCLUDE: "A rule excludes it: the scope, robots.txt, a component of Scrapy.",
-    Event.DEFER: "It has to wait for a time, or for its request to be seen again.",
+    Event.DEFER: "A rule holds it back for the time being.",
     Event.ENQUEUE: "It was put into the queue of its origin.",
     Event.DISPATCH: "It was handed to the downloader.",
     Event.CANCEL: "It was taken out of the queue for good.",
@@ -167,6 +168,16 @@ def gates() -> str:
     return _table(("gate", "what it means"), rows)
 
 
+def bands() -> str:
+    """The priority bands and their shares."""
+    table = BandTable(shares=FrontierSettings().band_shares)
+    rows = [
+        (str(band), _priorities(*table.ranks(band)), f"{share:g}")
+        for band, share in enumerate(table.shares)
+    ]
+    return _table(("band", "priority", "share"), rows)
+
+
 def reasons() -> str:
     """The reason codes of transitions and attempts."""
     rows = ((_code(code), text) for code, text in reason_codes.REASONS.items())
@@ -241,6 +252,7 @@ PARTS: Final[Mapping[str, Callable[..., str]]] = {
         dispositions,
         kinds,
         gates,
+        bands,
         reasons,
         rejections,
         exclusions,
@@ -263,6 +275,15 @@ def _parsers() -> Mapping[str, argparse.ArgumentParser]:
         add_subcommands(parser, parser.prog)
     (action,) = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
     return dict(action.choices)
+
+
+def _priorities(least_rank: int, greatest_rank: int) -> str:
+    """A range of ranks as the priorities that Scrapy's users give; rank = -priority."""
+    if greatest_rank == GREATEST_RANK:
+        return f"less than {1 - least_rank}"
+    if least_rank == LEAST_RANK:
+        return f"{-greatest_rank} and more"
+    return " to ".join(dict.fromkeys((str(-greatest_rank), str(-least_rank))))
 
 
 def _notes() -> dict[str, str]:

@@ -31,9 +31,10 @@ def replace(frontier: Frontier, attempt: Attempt, request: Request) -> None:
         request.meta.pop("download_slot", None)
     is_retry = _rises(old, request, "retry_times")
     is_redirect = _rises(old, request, "redirect_times")
-    if is_retry or _asks_the_same(frontier, old, request):
+    if is_retry:
         # The flag lets a retry pass Scrapy's duplicate filter; it is no wish of the spider's.
         request.dont_filter = old.dont_filter
+    if _asks_the_same(frontier, old, request):
         kind = "retry" if is_retry else "redirect.self" if is_redirect else "replaced"
         _try_again(frontier, attempt, request, kind)
     else:

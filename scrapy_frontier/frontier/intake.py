@@ -77,7 +77,7 @@ class Intake:
         is_visit = request.dont_filter
         if page is not None and not is_visit and request.method == "GET" and not request.body:
             known = self._recent.get(request.url)
-            if known is not None and known.identity_id and not known.is_held:
+            if known is not None and known.identity_id and not _may_change(known, request):
                 self._again(page, known, request)
                 return False
         if page is None:
@@ -194,7 +194,7 @@ class Intake:
             return False
         plain = request.method == "GET" and not request.body
         known = self._recent.get(resolved.url) if plain else None
-        if known is not None and not is_visit and not known.is_held:
+        if known is not None and not is_visit and not _may_change(known, request):
             self._recent.put(request.url, known)
             self._again(page, known, request)
             return False
@@ -310,6 +310,11 @@ class Intake:
 
     def _now_ms(self) -> int:
         return int(self._clock.now() * 1000)
+
+
+def _may_change(known: KnownUrl, request: Request) -> bool:
+    """Whether this reference may change how the identity stands, so that it must not pass as a mere duplicate."""
+    return known.is_held or (known.is_suppressed and bool(request.meta.get("allow_offsite")))
 
 
 def _line(found: Found, *, is_followed: bool = True) -> str:

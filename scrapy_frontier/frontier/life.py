@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
@@ -289,8 +290,13 @@ def _make_directory(settings: BaseSettings, url: str) -> None:
 def _open_run(
     store: Store, settings: FrontierSettings, spider: Spider, scrapy_settings: Any
 ) -> tuple[RunLock, runs.OpenRun]:
-    resumes_unnamed = bool(scrapy_settings.get("JOBDIR")) and settings.run is None
-    run_id = runs.find_unfinished(store, spider.name, settings.run, resumes_unnamed=resumes_unnamed)
+    name, job = settings.run, scrapy_settings.get("JOBDIR")
+    is_own = False
+    if name is None and job:
+        name = str(Path(job).resolve())
+        # A job's folder may have been moved, with its store in it.
+        is_own = store.path is not None and store.path.parent == Path(job).resolve()
+    run_id = runs.find_unfinished(store, spider.name, name, is_own=is_own)
     policy = reports.policy(settings, scrapy_settings, spider)
     versions = {name: version(name) for name in ("scrapy", "twisted", "scrapy-frontier")}
     versions["sqlite"] = store.library.version
@@ -303,7 +309,7 @@ def _open_run(
                 connection,
                 run_id,
                 spider=spider.name,
-                name=settings.run,
+                name=name,
                 policy=policy,
                 versions=versions,
             )

@@ -152,6 +152,12 @@ class Recovery:
                 )
                 .values(outcome_id=reason_id(connection, LOST_LEASE.code))
             )
+            # Requests that waited in memory only are gone with it.
+            connection.execute(
+                update(schema.visit)
+                .where(schema.visit.c.is_waiting == 1, schema.visit.c.record.is_(None))
+                .values(is_waiting=0)
+            )
             self._applier.load(cursor_of(connection))
 
     def _page(self, query: str, parameters: tuple[Any, ...]) -> list[Any]:

@@ -61,20 +61,16 @@ def policy_digest(policy: Mapping[str, Any]) -> tuple[str, str]:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest(), text
 
 
-def find_unfinished(
-    store: Store, spider: str, name: str | None, *, resumes_unnamed: bool
-) -> int | None:
+def find_unfinished(store: Store, spider: str, name: str | None, *, is_own: bool) -> int | None:
     """The run that a crawl with these settings continues, or None where it begins a new one.
 
-    Raises `ConfigError` where the named run belongs to another spider.
+    `is_own`: the store belongs to this job alone, so that its last unfinished run is meant, whatever its name. Raises `ConfigError` where the named run belongs to another spider.
     """
-    if name is None and not resumes_unnamed:
+    if name is None:
         return None
     run = schema.run
     query = select(run.c.run_id, run.c.spider).where(run.c.state != FINISHED)
-    query = (
-        query.where(run.c.name == name) if name is not None else query.where(run.c.spider == spider)
-    )
+    query = query.where(run.c.spider == spider if is_own else run.c.name == name)
     with store_errors(f"reading the runs of {store.url}"), store.reader() as connection:
         found = connection.execute(query.order_by(run.c.run_id.desc()).limit(1)).first()
     if found is None:

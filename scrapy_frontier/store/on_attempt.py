@@ -6,7 +6,7 @@ from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store.batch import Batch, is_current
 from scrapy_frontier.store.messages import Dispatch, Finding, Lease, Move, Retry
-from scrapy_frontier.store.visits import add_visit, serve_waiting
+from scrapy_frontier.store.visits import add_visit, serve_after_attempt
 
 
 def dispatch(batch: Batch, message: Dispatch) -> None:
@@ -55,7 +55,7 @@ def move(batch: Batch, message: Move) -> None:
             batch.refuse(error, standing.identity_id)
         else:
             _finish(batch, message.lease, message.finding, message.at_ms)
-            serve_waiting(batch, standing, message.at_ms)
+            serve_after_attempt(batch, standing, message.at_ms)
     if message.on_commit is not None:
         batch.committed.answers.append((message.on_commit, applied))
 

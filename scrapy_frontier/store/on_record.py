@@ -7,6 +7,7 @@ from scrapy_frontier.states import Event, State
 from scrapy_frontier.store import rows
 from scrapy_frontier.store.batch import Batch
 from scrapy_frontier.store.messages import Due, Emission, OriginTiming, Rejected, Tally, Transit
+from scrapy_frontier.store.on_reference import UNSERIALISABLE
 from scrapy_frontier.store.visits import serve_waiting
 
 
@@ -42,7 +43,11 @@ def transit(batch: Batch, message: Transit) -> None:
             batch.append(standing, Event.ENQUEUE, message.at_ms)
         if standing.state == State.SCHEDULED:
             batch.schedule(standing)
-        serve_waiting(batch, standing, message.at_ms)
+        if standing.state == State.TERMINAL:
+            serve_waiting(batch, standing, message.at_ms)
+        elif standing.state == State.DEFERRED and message.reason.code == UNSERIALISABLE:
+            # Its request is lost, but one that waits behind it is not.
+            serve_waiting(batch, standing, message.at_ms, Event.RELEASE)
     if message.on_commit is not None:
         batch.committed.answers.append((message.on_commit, moved))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from scrapy_frontier.policy.scope import SCOPE_ALLOWED_DOMAINS
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store.batch import Batch, Standing
 from scrapy_frontier.store.messages import Head, Known, Reference
@@ -51,6 +52,15 @@ def _is_released(batch: Batch, message: Reference, standing: Standing) -> bool:
     if batch.has_reason(standing, UNSERIALISABLE):
         return True
     return message.verdict.event is Event.ENQUEUE and batch.has_reason(standing, DEPTH_LIMIT)
+
+
+def _is_let_in(batch: Batch, message: Reference, standing: Standing) -> bool:
+    """Whether the waiver of this request lifts what had excluded the identity."""
+    return (
+        message.waiver is not None
+        and standing.state == State.SUPPRESSED
+        and batch.has_reason(standing, SCOPE_ALLOWED_DOMAINS)
+    )
 
 
 def _discover(batch: Batch, message: Reference) -> Standing:
@@ -106,7 +116,11 @@ def _again(batch: Batch, message: Reference, standing: Standing, *, is_released:
     """A further reference to a known identity: most are duplicates and change nothing. Whether it is fetched."""
     if is_released:
         _take_visit(batch, message, standing, Event.RELEASE)
-    elif not message.is_visit or message.verdict.event is not Event.ENQUEUE:
+    elif message.verdict.event is not Event.ENQUEUE:
+        return False
+    elif _is_let_in(batch, message, standing):
+        _readmit(batch, message, standing)
+    elif not message.is_visit:
         return False
     elif standing.state == State.SUPPRESSED:
         _readmit(batch, message, standing)

@@ -35,18 +35,29 @@ def hold(batch: Batch, standing: Standing, due_ms: int, at_ms: int) -> None:
     batch.wait_until(standing, due_ms)
 
 
-def serve_waiting(batch: Batch, standing: Standing, at_ms: int) -> None:
-    """A terminal identity with a visit in waiting is scheduled again."""
-    waiting = batch.is_waiting(standing.identity_id)
-    if standing.state != State.TERMINAL or not waiting:
+def serve_waiting(
+    batch: Batch, standing: Standing, at_ms: int, event: Event = Event.REVISIT
+) -> None:
+    """Schedule an identity again for a visit in waiting, if there is one; by `event`, which its state must allow."""
+    if not batch.is_waiting(standing.identity_id):
         return
     found, left = batch.take_waiting_visit(standing.identity_id)
     batch.set_waiting(standing.identity_id, left)
     if found is None:
         return
     standing.visit_id, standing.rank, due_ms = found
-    batch.append(standing, Event.REVISIT, at_ms, REVISIT_WAITING)
+    batch.append(standing, event, at_ms, REVISIT_WAITING)
+    if standing.state == State.ADMITTED:
+        batch.append(standing, Event.ENQUEUE, at_ms)
     if due_ms > at_ms:
         hold(batch, standing, due_ms, at_ms)
     else:
         batch.schedule(standing)
+
+
+def serve_after_attempt(batch: Batch, standing: Standing, at_ms: int) -> None:
+    """An attempt has ended its identity. A request that was dropped says nothing of the others that wait."""
+    if standing.state == State.TERMINAL:
+        serve_waiting(batch, standing, at_ms)
+    elif standing.state == State.SUPPRESSED:
+        serve_waiting(batch, standing, at_ms, Event.READMIT)

@@ -73,11 +73,12 @@ class Result:
 
     store_url: str
     log: RequestLog
+    run: int = 0
 
-    @cached_property
+    @property
     def run_id(self) -> int:
-        """The latest run of the store."""
-        return int(self.rows("SELECT max(run_id) FROM run")[0][0])
+        """The run that this speaks of: the latest of the store unless one was named."""
+        return self.run or int(self.rows("SELECT max(run_id) FROM run")[0][0])
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -151,10 +152,10 @@ class Result:
 class Crawl(Result):
     """What came of one crawl in this process."""
 
-    crawler: Crawler
-    spider: Any
-    items: list[Any]
-    failed: list[Any]
+    crawler: Crawler = field(kw_only=True)
+    spider: Any = None
+    items: list[Any] = field(default_factory=list)
+    failed: list[Any] = field(default_factory=list)
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -251,8 +252,9 @@ class Lab:
         return Crawl(
             str(crawler.settings["FRONTIER_STORE"]),
             self.server.log,
-            crawler,
-            crawler.spider,
-            items,
-            failed,
+            Frontier.of(crawler).opened.run.run_id,
+            crawler=crawler,
+            spider=crawler.spider,
+            items=items,
+            failed=failed,
         )

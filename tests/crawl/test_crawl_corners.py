@@ -231,6 +231,24 @@ async def test_runs_without_a_name(lab: Lab) -> None:
     assert second.coverage.run.state == "finished"
 
 
+async def test_two_jobs_in_one_store(lab: Lab) -> None:
+    """Each JOBDIR has its own run, also where FRONTIER_STORE puts them into one store."""
+
+    class Stops(Follower):
+        def parse(self, response: Any) -> Any:
+            yield from response.follow_all(css="a")
+            raise CloseSpider("for_now")
+
+    lab.main.on("/", page("", ["/a"]))
+    lab.main.on("/a", page("a"))
+    runs = []
+    for name in ("one", "two", "one", "two"):
+        job = {"FRONTIER_RUN": None, "JOBDIR": str(lab.folder / name)}
+        result = await lab.crawl(Stops, job, seeds=[lab.main / ""])
+        runs.append(result.run_id)
+    assert runs == [1, 2, 1, 2]
+
+
 # Several at once, none limited, nothing at all
 
 
@@ -295,7 +313,7 @@ async def test_priorities_across_a_small_window(lab: Lab) -> None:
             if response.url.endswith("/"):
                 for number in range(40):
                     url = f"{lab.main.url}/{number}"
-                    yield Request(url, self.parse_page, priority=number % 10)
+                    yield Request(url, self.parse_page, priority=1 + number % 9)
 
         def parse_page(self, response: Any) -> Any:
             yield {"priority": response.request.priority}

@@ -153,6 +153,14 @@ def test_pages_name_no_setting_that_does_not_exist() -> None:
         assert set(SETTING.findall(page.read_text("utf-8"))) <= known, page
 
 
+@pytest.mark.parametrize("page", ["README.md", "example_project/README.md", "benchmarks/README.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    """A link to a file leads to one. (Links between the pages of docs/ are checked by its build.)"""
+    text = (ROOT / page).read_text("utf-8")
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
 @pytest.mark.parametrize("source", blocks("python"))
 def test_python_compiles(source: str) -> None:
     """A block of Python is Python."""

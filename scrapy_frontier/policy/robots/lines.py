@@ -19,8 +19,8 @@ _UTF8_MARKS = re.compile(rb"(?:\xef\xbb\xbf)+")
 
 
 class RobotsText(NamedTuple):
-    """The part of a robots.txt that counts, in UTF-8 as far as its author cared; `is_cut` tells
-    that there was more.
+    """The part of a robots.txt that counts, in UTF-8 if its author kept to that; `is_cut`: there was
+    more of it.
     """
 
     text: bytes

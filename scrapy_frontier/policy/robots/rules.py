@@ -4,6 +4,9 @@ A group is one or more User-agent lines and what follows, up to the next User-ag
 rule. Other lines than allow and disallow do not end the list of agents (section 2.2.4). An agent
 has the rules of all groups that name its token, whatever their order; where none does, those of
 `*`; and where there are none, no rules (section 2.2.1).
+
+Crawl-delay is not in the RFC, so here the older habit of its authors counts: it is for the agents
+right above it, and another User-agent line behind it begins a new list.
 """
 
 from __future__ import annotations
@@ -39,21 +42,27 @@ class Sitemap:
 
 @dataclass(slots=True)
 class _Section:
-    """One group as it stands in the file; `is_closed`: a rule has ended its list of agents."""
+    """Agents as they are listed in one place of the file, and what is said of them; `is_closed`:
+    the list has ended.
+    """
 
     tokens: set[str] = field(default_factory=set)
-    lines: list[RuleLine] = field(default_factory=list)
-    delays: list[tuple[float, int]] = field(default_factory=list)
     is_closed: bool = False
+    lines: list[RuleLine] = field(default_factory=list)
+    delay: tuple[float, int] | None = None
+
+
+_ByToken = dict[str, list[_Section]]
 
 
 class Rules:
     """What a robots.txt says. Made by `parse`; groups are made ready when they are asked for."""
 
-    __slots__ = ("_by_token", "_groups", "sitemaps")
+    __slots__ = ("_by_token", "_delays", "_groups", "sitemaps")
 
-    def __init__(self, by_token: dict[str, list[_Section]], sitemaps: tuple[Sitemap, ...]) -> None:
+    def __init__(self, by_token: _ByToken, delays: _ByToken, sitemaps: tuple[Sitemap, ...]) -> None:
         self._by_token = by_token
+        self._delays = delays
         self._groups: dict[str, Group] = {}
         self.sitemaps = sitemaps
 
@@ -65,7 +74,7 @@ class Rules:
         reader = _Reader()
         for number, line in enumerate(split_lines(read_text(text).text), 1):
             reader.read(number, line)
-        return cls(reader.by_token(), tuple(reader.sitemaps))
+        return cls(_index(reader.sections), _index(reader.delay_sections), tuple(reader.sitemaps))
 
     def __repr__(self) -> str:
         agents = ", ".join(sorted(self.agents)) or "nobody"
@@ -96,17 +105,31 @@ class Rules:
     def _compile(self, token: str) -> Group:
         sections = self._by_token.get(token, [])
         lines = chain.from_iterable(section.lines for section in sections)
-        delays = [delay for section in sections for delay in section.delays]
-        longest = max(delays, key=lambda delay: delay[0], default=None)
-        return Group.compile(token if sections else "", lines, longest)
+        delays = [section.delay for section in self._delays.get(token, []) if section.delay]
+        return Group.compile(
+            token if sections else "", lines, max(delays, key=_seconds, default=None)
+        )
+
+
+def _seconds(delay: tuple[float, int]) -> float:
+    return delay[0]
+
+
+def _index(sections: list[_Section]) -> _ByToken:
+    found: _ByToken = {}
+    for section in sections:
+        for token in section.tokens:
+            found.setdefault(token, []).append(section)
+    return found
 
 
 class _Reader:
-    """Gathers the groups of a file line by line."""
+    """Gathers the groups of a file line by line, and apart from them who has which delay."""
 
     def __init__(self) -> None:
         self.sitemaps: list[Sitemap] = []
-        self._sections: list[_Section] = []
+        self.sections: list[_Section] = []
+        self.delay_sections: list[_Section] = []
 
     def read(self, number: int, line: bytes) -> None:
         found = read_line(line)
@@ -114,37 +137,39 @@ class _Reader:
             return
         name, value = found
         if name is Field.AGENT:
-            self._add_agent(read_token(value))
+            token = read_token(value)
+            _list_agent(self.sections, token)
+            _list_agent(self.delay_sections, token)
         elif name is Field.SITEMAP:
             self._add_sitemap(number, value)
-        elif self._sections:
-            self._add_to_group(
-                self._sections[-1], name, RuleLine(name is Field.ALLOW, value, number, line)
-            )
-
-    def by_token(self) -> dict[str, list[_Section]]:
-        found: dict[str, list[_Section]] = {}
-        for section in self._sections:
-            for token in section.tokens:
-                found.setdefault(token, []).append(section)
-        return found
-
-    def _add_agent(self, token: str) -> None:
-        if not self._sections or self._sections[-1].is_closed:
-            self._sections.append(_Section())
-        if token:
-            self._sections[-1].tokens.add(token)
+        elif name is Field.CRAWL_DELAY:
+            self._add_delay(number, value)
+        else:
+            self._add_rule(RuleLine(name is Field.ALLOW, value, number, line))
 
     def _add_sitemap(self, number: int, value: bytes) -> None:
         if value:
             self.sitemaps.append(Sitemap(value.decode("utf-8", "replace"), number))
 
-    def _add_to_group(self, section: _Section, name: Field, rule: RuleLine) -> None:
-        if name is Field.CRAWL_DELAY:
-            seconds = read_delay(rule.value)
-            if seconds is not None:
-                section.delays.append((seconds, rule.number))
+    def _add_delay(self, number: int, value: bytes) -> None:
+        if not self.delay_sections:
             return
+        section = self.delay_sections[-1]
         section.is_closed = True
+        seconds = read_delay(value)
+        if seconds is not None and (section.delay is None or seconds > section.delay[0]):
+            section.delay = seconds, number
+
+    def _add_rule(self, rule: RuleLine) -> None:
+        if not self.sections:
+            return
+        self.sections[-1].is_closed = self.delay_sections[-1].is_closed = True
         if rule.value:
-            section.lines.append(rule)
+            self.sections[-1].lines.append(rule)
+
+
+def _list_agent(sections: list[_Section], token: str) -> None:
+    if not sections or sections[-1].is_closed:
+        sections.append(_Section())
+    if token:
+        sections[-1].tokens.add(token)
