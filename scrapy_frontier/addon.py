@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares import redirect
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares import depth
 from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
@@ -65,6 +66,8 @@ class Addon:
         # Both drop requests where no account could see it; the scope decides for the first, and a rule named
         # url.too_long for the second.
         _switch_off(settings, "DOWNLOADER_MIDDLEWARES", OffsiteMiddleware)
+        # Judges too late, and takes a failure for a permission.
+        _switch_off(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware)
         _switch_off(settings, "SPIDER_MIDDLEWARES", UrlLengthMiddleware)
         _add_slot(settings)
         _warn_of_unused(settings)

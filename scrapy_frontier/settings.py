@@ -59,6 +59,15 @@ def _seconds(value: Any) -> float:
     return number
 
 
+def _optional_days(value: Any) -> float | None:
+    if value in (None, ""):
+        return None
+    days = float(value)
+    if not math.isfinite(days) or days < 0:
+        raise ValueError("must be a number of days, or None")
+    return days
+
+
 def _synchronous(value: Any) -> str:
     text = str(value).strip().upper()
     if text not in {"FULL", "NORMAL"}:
@@ -133,6 +142,37 @@ class FrontierSettings:
         "Named, narrow rules for query parameters that do not make another page. They act on the comparison key, never"
         " on the URL that is requested.",
         shown="`[]`: none",
+    )
+    robots_rules: str | None = _setting(
+        None,
+        _optional_text,
+        "The operator's own rules, written as a robots.txt: what they disallow is not fetched, whatever an"
+        " origin's robots.txt says. They hold for every origin.",
+        shown="none",
+    )
+    robots_max_tries: int = _setting(
+        5,
+        _count,
+        "Failures in a row to get an origin's robots.txt (5xx, 429, no connection) after which the origin is closed for"
+        " this run. Its URLs stay scheduled; a resumed run tries again.",
+    )
+    robots_backoff_s: float = _setting(
+        15.0,
+        _seconds,
+        "Seconds until a robots.txt that could not be had is asked for again, doubled with each failure.",
+    )
+    robots_unreachable_days: float | None = _setting(
+        None,
+        _optional_days,
+        "Days after which an origin whose robots.txt cannot be had counts as one without a robots.txt, as RFC 9309"
+        " allows after 30.",
+        shown="never",
+    )
+    crawl_delay_cap_s: float = _setting(
+        300.0,
+        _seconds,
+        "The longest Crawl-delay that is kept, in seconds. Crawl-delay raises an origin's interval and never shortens"
+        " it.",
     )
     link_inventory: bool = _setting(
         False,

@@ -14,7 +14,7 @@ from typing import Final
 
 import scrapy_frontier
 from scrapy_frontier.identity import rejections
-from scrapy_frontier.policy import scope
+from scrapy_frontier.policy import robots, scope
 
 PACKAGE: Final = Path(scrapy_frontier.__file__).parent
 
@@ -33,13 +33,15 @@ EXCLUSIONS: Final[Mapping[str, str]] = {
     scope.SCOPE_ORIGIN: "An origin that `FRONTIER_SCOPE` excludes, or does not include.",
     scope.SCOPE_PATH: "A path that `FRONTIER_SCOPE` excludes, or does not include, on an origin that it includes.",
     scope.SCOPE_ALLOWED_DOMAINS: "A host outside the spider's `allowed_domains`.",
-    "robots.disallow": "Scrapy's `RobotsTxtMiddleware` dropped the request.",
+    robots.ROBOTS_DISALLOW: "A line of the origin's robots.txt forbids it; the detail has the line.",
+    robots.ROBOTS_OPERATOR: "A line of `FRONTIER_ROBOTS_RULES` forbids it.",
     "request.ignored": "Another downloader middleware raised `IgnoreRequest` before the request went out.",
 }
 """Rules that exclude a URL: its identity is `suppressed`."""
 
 HOLDS: Final[Mapping[str, str]] = {
     "not_before": "Its request asked for a time, and that has not come.",
+    robots.ROBOTS_PENDING: "Its origin's robots.txt is being fetched, and others must not wait at its gate meanwhile.",
     "depth.limit": "It is further from the seeds than `DEPTH_LIMIT`. A shorter way to it releases it.",
     "request.unserialisable": "Its request lived in memory only and died with its process. A further reference releases"
     " it.",
@@ -48,8 +50,13 @@ HOLDS: Final[Mapping[str, str]] = {
 
 REASONS: Final[Mapping[str, str]] = {
     "admission.scope": "The scope allows it.",
-    "admission.engine": "It is needed by what has been admitted: its robots.txt, the files of a media pipeline.",
+    "admission.engine": "It is needed by what has been admitted: the files of a media pipeline, say.",
     "waiver.{waiver}": "It is outside `allowed_domains`, and `dont_filter` or `allow_offsite` lets it through.",
+    robots.ROBOTS_ALLOW: "The robots.txt in force does not forbid it any more.",
+    robots.ROBOTS_WAIVED: "robots.txt does not let it through, and a waiver does.",
+    robots.ROBOTS_UNREACHABLE: "Its origin's robots.txt cannot be had.",
+    robots.ROBOTS_CLOSED: "Its origin's robots.txt could not be had, and this run has stopped trying.",
+    "robots.settled": "It is known what its origin's robots.txt says.",
     "band.{band}": "It was handed out, from this priority band.",
     "engine.direct": "It was issued past the scheduler and has its place at the gate.",
     "http.{status}": "The response has this status.",

@@ -36,6 +36,7 @@ TYPES: Final = {
     "str | None": "text",
     "int": "whole number",
     "float": "number of seconds",
+    "float | None": "number of days",
     "Scope": "dictionary",
     "ParameterRules": "list of rules",
     "tuple[float, ...]": "list of numbers",
@@ -94,7 +95,9 @@ KINDS: Final[Mapping[ReferenceKind, str]] = {
     ReferenceKind.REDIRECT: "a response that leads on",
     ReferenceKind.SITEMAP: "an entry of a sitemap",
     ReferenceKind.ERRBACK: "an errback",
-    ReferenceKind.ENGINE: "somebody else: robots.txt, a media pipeline, `engine.crawl()`",
+    ReferenceKind.ENGINE: "a component outside callbacks, by `engine.crawl()`",
+    ReferenceKind.ROBOTS: "the frontier itself: a robots.txt, to be read as rules",
+    ReferenceKind.DIRECT: "whoever fetches it himself: a media pipeline, `engine.download_async()`",
 }
 
 GATES: Final[Mapping[GateState, str]] = {

@@ -39,6 +39,7 @@ class Attempt:
         "is_charged",
         "is_direct",
         "is_on_wire",
+        "is_robots",
         "lease",
         "origin_id",
         "request",
@@ -75,6 +76,8 @@ class Attempt:
         """Whether its response is in the ledger."""
         self.is_direct = False
         """Whether somebody else than the scheduler issued it."""
+        self.is_robots = False
+        """Whether it fetches a robots.txt to be read as rules."""
         self.status: int | None = None
         self.exception: BaseException | None = None
 
@@ -117,7 +120,7 @@ def capture(response: Response) -> Finding:
     return Finding(f"http.{response.status}", response.status, len(response.body), digest.digest())
 
 
-def end_of_page(status: int, callback_error: str | None) -> Ending:
+def end_of_page(status: int, callback_error: str | None = None) -> Ending:
     """The end of an attempt whose response went to the spider, by its status and what the callback did."""
     if callback_error is not None:
         reason = Reason("callback.exception", detail(exception=callback_error))
@@ -129,6 +132,18 @@ def end_of_page(status: int, callback_error: str | None) -> Ending:
         return Ending(Event.PROCESS, Disposition.GONE, reason)
     if status >= 400:
         return Ending(Event.PROCESS, Disposition.HTTP_ERROR, reason)
+    return Ending(Event.PROCESS, Disposition.SUCCEEDED, reason)
+
+
+def end_of_robots(status: int) -> Ending:
+    """The end of a robots.txt: it has served where its answer says something about the rules (RFC 9309, 2.3.1)."""
+    reason = Reason(f"http.{status}")
+    if status == 429 or status >= 500:
+        return Ending(Event.PROCESS, Disposition.HTTP_ERROR, reason)
+    if status == 304:
+        return Ending(Event.NOT_MODIFY, Disposition.NOT_MODIFIED, reason)
+    if 300 <= status < 400:
+        return Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(f"redirect.{status}"))
     return Ending(Event.PROCESS, Disposition.SUCCEEDED, reason)
 
 

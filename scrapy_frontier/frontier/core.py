@@ -240,9 +240,7 @@ class Frontier:
         self.attempts[request] = attempt
         request.meta["download_slot"] = SLOT
         request.meta["autothrottle_dont_adjust_delay"] = True
-        opened.writer.send(
-            Dispatch(attempt.lease, self._now_ms(), Reason(f"band.{pick.band}"), attempt.grant)
-        )
+        opened.writer.send(Dispatch(attempt.lease, self._now_ms(), pick.reason, attempt.grant))
         return request
 
     def statistics(self) -> dict[str, Any]:

@@ -15,11 +15,20 @@ from twisted.python.failure import Failure
 
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier import hops
-from scrapy_frontier.frontier.attempts import Attempt, Ending, end_of_failure, end_of_page
+from scrapy_frontier.frontier.attempts import (
+    ROBOTS_MESSAGE,
+    Attempt,
+    Ending,
+    end_of_failure,
+    end_of_page,
+    end_of_robots,
+)
 from scrapy_frontier.frontier.dispatch import gate_key_of
-from scrapy_frontier.identity import Rejection
+from scrapy_frontier.frontier.robots import WAIVER, reason_data
+from scrapy_frontier.identity import Rejection, Resolved
+from scrapy_frontier.policy.robots import Ruling
 from scrapy_frontier.states import Disposition, Event
-from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason
+from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -42,25 +51,23 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
     if isinstance(resolved, Rejection):
         frontier.reject(resolved)
         raise IgnoreRequest(f"frontier: {resolved.rule}")
-    # What an admitted page needs to be fetched at all, its robots.txt above all, is admitted with it.
-    verdict = None if holder is not None else opened.admission.verdict(request, resolved)[0]
-    if verdict is not None and verdict.event is Event.EXCLUDE:
-        opened.intake.refer_direct(request, resolved, None, None, verdict)
-        raise IgnoreRequest(f"frontier: {verdict.reason.code}")
+    is_robots = opened.fetches_robots(request)
     if holder is not None and not holder.is_charged:
         frontier.give_place_back(holder)
+    await _check(frontier, request, resolved, holder)
     await opened.turns.enter(resolved.url)
     try:
         known: asyncio.Future[Known] = opened.loop.create_future()
-        opened.intake.refer_direct(request, resolved, holder, known.set_result)
+        opened.intake.refer_direct(request, resolved, holder, known.set_result, is_robots=is_robots)
         answer = await known
         gate_key = gate_key_of(opened.intake.queue_of(request, resolved))
         attempt = Attempt(
             request, Lease(answer.identity_id), answer.origin_id, gate_key, resolved.url, 0
         )
         attempt.is_direct = True
+        attempt.is_robots = is_robots
         attempt.has_place = False
-        await opened.dispatch.take_place(gate_key)
+        await opened.dispatch.take_place(gate_key, past_robots=is_robots)
         attempt.has_place = True
     except BaseException:
         opened.turns.leave(resolved.url)
@@ -73,13 +80,40 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
     return attempt
 
 
+async def _check(
+    frontier: Frontier, request: Request, resolved: Resolved, holder: Attempt | None
+) -> None:
+    """Raise `IgnoreRequest`, with the refusal on record, where scope or robots.txt forbid the request."""
+    opened = frontier.opened
+    is_robots = opened.fetches_robots(request)
+    # What an admitted page needs to be fetched at all is admitted with it, and so is the robots.txt of its origin.
+    if holder is None and not (is_robots and request.url == f"{resolved.origin}/robots.txt"):
+        verdict = opened.admission.verdict(request, resolved)[0]
+        if verdict.event is Event.EXCLUDE:
+            opened.intake.refer_direct(request, resolved, None, None, verdict)
+            raise IgnoreRequest(f"frontier: {verdict.reason.code}")
+    robots = opened.robots
+    if robots is None or is_robots:
+        return
+    is_waived = bool(request.meta.get(WAIVER))
+    decision = robots.decide(resolved.origin, resolved.url, is_waived=is_waived)
+    if decision.ruling is Ruling.WAITING:
+        await robots.settle(resolved.origin)
+        decision = robots.decide(resolved.origin, resolved.url, is_waived=is_waived)
+    if decision.ruling is not Ruling.ALLOWED:
+        verdict = Verdict(Event.EXCLUDE, Reason(decision.rule, reason_data(decision)))
+        opened.intake.refer_direct(request, resolved, holder, None, verdict)
+        raise IgnoreRequest(ROBOTS_MESSAGE)
+
+
 def finish(frontier: Frontier, attempt: Attempt, result: object) -> None:
     """The download is over; what its issuer makes of it is his own affair."""
     frontier.opened.turns.leave(attempt.url)
     if isinstance(result, Failure):
         ending = end_of_failure(result.value, is_captured=attempt.is_captured)
     elif isinstance(result, Response) and attempt.is_captured:
-        ending = end_of_page(attempt.status or 0, None)
+        end = end_of_robots if attempt.is_robots else end_of_page
+        ending = end(attempt.status or 0)
     elif attempt.is_captured:
         reason = Reason(f"redirect.{attempt.status}")
         ending = Ending(Event.REDIRECT, Disposition.REDIRECTED, reason)

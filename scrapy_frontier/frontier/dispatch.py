@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier.cold import ColdOrigins
+from scrapy_frontier.frontier.robots_gates import RobotsGates
 from scrapy_frontier.identity import host_of
 from scrapy_frontier.policy.politeness import OriginPolicy, PolitenessRules, draw_interval
+from scrapy_frontier.policy.robots import Ruling
 from scrapy_frontier.scheduling import DueQueue, DueRefill, Refill, Schedule
 from scrapy_frontier.scheduling import Head as Scheduled
+from scrapy_frontier.scheduling import Pick as Picked
 from scrapy_frontier.store import rows
-from scrapy_frontier.store.messages import Committed, Due, Head, OriginTiming, Read
+from scrapy_frontier.store.messages import Committed, Due, Head, OriginTiming, Read, Reason
 from scrapy_frontier.store.rows import cursor_of
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ class Pick(NamedTuple):
 
     head: Head
     gate_key: str
-    band: int
+    reason: Reason
 
 
 class Dispatch:
@@ -69,7 +72,8 @@ class Dispatch:
         self._cold = ColdOrigins()
         self._waiters: dict[object, asyncio.Future[None]] = {}
         self._volatile: dict[int, list[object]] = {}
-        self._policy = lru_cache(maxsize=4096)(partial(_policy_of, politeness))
+        self._base_policy = lru_cache(maxsize=4096)(partial(_policy_of, politeness))
+        self.robots = RobotsGates(schedule, writer, clock, self._excluded)
         self.scheduled: int = 0
         """Identities in state `scheduled`, in memory or in the store, not handed out."""
         self.timed: int = 0
@@ -81,7 +85,12 @@ class Dispatch:
 
     @property
     def is_pending(self) -> bool:
-        """Whether anything is left to hand out, now or later."""
+        """Whether anything is left to hand out, now or later in this run."""
+        return self.scheduled > self.robots.unreachable or self.timed > 0
+
+    @property
+    def has_unresolved(self) -> bool:
+        """Whether a resumed run would find something to do."""
         return self.scheduled > 0 or self.timed > 0
 
     @property
@@ -108,7 +117,8 @@ class Dispatch:
         now = self._clock.now()
         for head in committed.scheduled:
             self.scheduled += 1
-            self._add(head, now)
+            if not self.robots.arrived(head):
+                self._add(head, now)
         for due_ms, identity_id in committed.timed:
             self.timed += 1
             self._due.add(due_ms / 1000, identity_id)
@@ -156,6 +166,8 @@ class Dispatch:
                 )
             )
         for rotated in self._schedule.rotated(now):
+            if rotated.origin_id in self.robots.closed:
+                continue
             self._cold.put(rotated.origin_id, None)
             self._schedule.cold_waiting = len(self._cold)
             self._keep_timing(rotated.origin_id, rotated.gate.next_eligible_at, now)
@@ -211,17 +223,30 @@ class Dispatch:
         now = self._clock.now()
         self._release_due(now)
         self._ask(now)
-        pick = self._schedule.next(now)
-        if pick is None:
-            self.collect_grants()
-            return None
+        while (pick := self._schedule.next(now)) is not None:
+            head = pick.head.payload
+            assert isinstance(head, Head)
+            ruling, inputs = self.robots.ruling(head, pick.gate_key)
+            if ruling is Ruling.ALLOWED:
+                return self._take(pick, head, inputs)
+            self._schedule.cancel(pick.gate_key, now)
+            if ruling is Ruling.FORBIDDEN or self.robots.defers(head, pick.gate_key):
+                self.scheduled -= 1
+            else:
+                self._schedule.add(pick.origin_id, pick.head, now)
+        self.collect_grants()
+        return None
+
+    def _take(self, pick: Picked, head: Head, inputs: str | None) -> Pick:
         self.scheduled -= 1
         self.handed_out += 1
-        head = pick.head.payload
-        assert isinstance(head, Head)
         if head.payload is None and head.record is None:
             head = head._replace(payload=self._take_volatile(head.identity_id))
-        return Pick(head, pick.gate_key, self._schedule.bands.band_of(head.rank))
+        band = self._schedule.bands.band_of(head.rank)
+        return Pick(head, pick.gate_key, Reason(f"band.{band}", inputs))
+
+    def _policy(self, gate_key: str) -> OriginPolicy:
+        return self.robots.with_floor(gate_key, self._base_policy(gate_key))
 
     def next_delay_s(self) -> float | None:
         """Seconds until time alone lets something out; None where it does not."""
@@ -246,6 +271,9 @@ class Dispatch:
             del self._volatile[identity_id]
         return request
 
+    def _excluded(self, count: int) -> None:
+        self.scheduled -= count
+
     # Gates
 
     def charge(self, gate_key: str, origin_id: int) -> None:
@@ -265,11 +293,12 @@ class Dispatch:
         self._schedule.cancel(gate_key, self._clock.now())
         self._stir()
 
-    async def take_place(self, gate_key: str) -> None:
+    async def take_place(self, gate_key: str, *, past_robots: bool = False) -> None:
         """Wait for a place at a gate, for a request that does not come from the schedule."""
         token = object()
         now = self._clock.now()
-        if self._schedule.want_permit(gate_key, token, now, policy=self._policy(gate_key)):
+        policy = self._policy(gate_key)
+        if self._schedule.want_permit(gate_key, token, now, policy=policy, past_robots=past_robots):
             return
         granted = self._waiters[token] = asyncio.get_running_loop().create_future()
         self._stir()

@@ -102,6 +102,8 @@ class Intake:
         holder: Attempt | None,
         on_commit: Callable[[Known], None] | None,
         verdict: Verdict = BY_ENGINE,
+        *,
+        is_robots: bool = False,
     ) -> None:
         """A request issued past the scheduler, in the download of `holder`, in a page's processing, or by neither."""
         page = current_page()
@@ -110,7 +112,9 @@ class Intake:
             source = holder.source
         elif page is not None:
             source = page.source
-        key = fetch_key(request.method, resolved.url, request.body, role="engine")
+        key = fetch_key(
+            request.method, resolved.url, request.body, role="robots" if is_robots else "engine"
+        )
         self._writer.send(
             Reference(
                 key=key,
@@ -119,7 +123,7 @@ class Intake:
                 origin=self.queue_of(request, resolved),
                 partition=partition(resolved.origin),
                 source=source,
-                kind=int(ReferenceKind.ENGINE),
+                kind=int(ReferenceKind.ROBOTS if is_robots else ReferenceKind.DIRECT),
                 depth=0,
                 record=None,
                 rank=0,

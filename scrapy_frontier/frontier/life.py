@@ -18,12 +18,13 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_frontier import seams
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.errors import ConfigError, FrontierError, IdentityError
-from scrapy_frontier.frontier import judging, politeness, recovery, reports, runs
+from scrapy_frontier.frontier import judging, politeness, recovery, reports, robots_setup, runs
 from scrapy_frontier.frontier.admission import Admission, Limits
 from scrapy_frontier.frontier.direct import Turns
 from scrapy_frontier.frontier.dispatch import Dispatch, Pick
 from scrapy_frontier.frontier.intake import Intake
 from scrapy_frontier.frontier.requests import RequestCodec
+from scrapy_frontier.frontier.robots import Robots
 from scrapy_frontier.frontier.seeds import sift_start_urls
 from scrapy_frontier.frontier.wire import Wire
 from scrapy_frontier.policy.scope import DomainScope
@@ -76,6 +77,7 @@ class Open:
     waker: seams.Waker
     loop: asyncio.AbstractEventLoop
     wire: Wire
+    robots: Robots | None = None
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
 
@@ -103,6 +105,10 @@ class Open:
             )
             return None
 
+    def fetches_robots(self, request: Request) -> bool:
+        """Whether a request is one for robots.txt that the frontier issued itself."""
+        return self.robots is not None and self.robots.fetcher.is_own(request)
+
     def close_spider(self, reason: str) -> None:
         """Have the engine close the spider, once."""
         if self.is_closing:
@@ -123,6 +129,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     # What settings can get wrong comes before there is anything to undo.
     rules = politeness.rules(scrapy_settings, spider)
     limits = Limits.from_settings(scrapy_settings)
+    robots_rules = robots_setup.rules(settings, scrapy_settings)
     url = store_url(scrapy_settings)
     _make_directory(scrapy_settings, url)
     with ExitStack() as undo:
@@ -169,6 +176,9 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             loop,
             wire,
         )
+        opened.robots = dispatch.robots.robots = robots_setup.make(
+            frontier, robots_rules, writer, dispatch.robots
+        )
         writer.start()
         undo.pop_all()
     seams.forbid_hidden_repeats(engine)
@@ -207,7 +217,9 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     if stop == "exhausted" and not is_finished:
         stop = "error"
     try:
-        state = runs.FINISHED if is_finished else runs.STOPPED
+        state = runs.STOPPED
+        if is_finished and not opened.dispatch.has_unresolved:
+            state = runs.FINISHED
         detail = {"scrapy": reason, **({"error": str(frontier.error)} if frontier.error else {})}
         with runs.transaction(opened.store, "closing the run") as connection:
             runs.close_run(connection, opened.run, state, stop, detail)

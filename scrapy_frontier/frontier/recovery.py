@@ -66,8 +66,8 @@ class Recovery:
         # Whoever issued a request past the scheduler died with the process.
         abandoned = self._transit(
             f"SELECT c.identity_id FROM current AS c JOIN identity AS i USING (identity_id)"
-            f" WHERE c.run_id = ? AND c.state = {State.SCHEDULED:d} AND i.kind = {ReferenceKind.ENGINE:d}"
-            " AND i.record IS NULL AND c.visit_id = 0",
+            f" WHERE c.run_id = ? AND c.state = {State.SCHEDULED:d}"
+            f" AND i.kind IN ({ReferenceKind.DIRECT:d}, {ReferenceKind.ROBOTS:d})",
             Event.CANCEL,
             ABANDONED,
             Disposition.CANCELLED,

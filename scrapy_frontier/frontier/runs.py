@@ -64,7 +64,8 @@ def policy_digest(policy: Mapping[str, Any]) -> tuple[str, str]:
 def find_unfinished(store: Store, spider: str, name: str | None, *, is_own: bool) -> int | None:
     """The run that a crawl with these settings continues, or None where it begins a new one.
 
-    `is_own`: the store belongs to this job alone, so that its last unfinished run is meant, whatever its name. Raises `ConfigError` where the named run belongs to another spider.
+    `is_own`: the store belongs to this job alone, so that its last unfinished run is meant, whatever its name.
+    Raises `ConfigError` where the named run belongs to another spider.
     """
     if name is None:
         return None

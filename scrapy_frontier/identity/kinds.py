@@ -22,7 +22,11 @@ class ReferenceKind(IntEnum):
     ERRBACK = 5
     """An errback."""
     ENGINE = 6
-    """A request issued past the scheduler: robots.txt, media pipelines, `engine.download_async`."""
+    """A request handed to the engine from outside callbacks: `engine.crawl` in a signal handler, say."""
+    ROBOTS = 7
+    """A robots.txt, fetched to be read as rules."""
+    DIRECT = 8
+    """A request fetched past the scheduler by whoever issued it: media pipelines, `engine.download_async`."""
 
     @property
     def label(self) -> str:

@@ -35,6 +35,9 @@ def _legal_moves() -> frozenset[int]:
 
 LEGAL_MOVES: Final = _legal_moves()
 
+ISSUED_BESIDE: Final = frozenset({ReferenceKind.ENGINE, ReferenceKind.ROBOTS, ReferenceKind.DIRECT})
+"""Kinds of references that are no part of what a page's callback yields, though it may be their source."""
+
 
 class Replay:
     """Folds identities, transitions and attempts, in this order, into `columns`.
@@ -66,7 +69,7 @@ class Replay:
             runs[identity] = run
             origins[identity] = origin
             # What the engine fetches on a page's account is not yielded by its callback.
-            sources[identity] = 0 if kind == ReferenceKind.ENGINE else source
+            sources[identity] = 0 if kind in ISSUED_BESIDE else source
 
     def apply(self, rows: Iterable[tuple[int, int, int, int, int, int, int]]) -> None:
         """Take transitions: (seq, identity id, prev_seq, attempt id, `MOVE`, context id, reason id)."""

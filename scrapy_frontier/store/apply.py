@@ -18,6 +18,7 @@ from scrapy_frontier.store.messages import (
     Read,
     Reference,
     Retry,
+    RobotsFetched,
     Tally,
     Transit,
 )
@@ -35,6 +36,7 @@ HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         Transit: on_record.transit,
         Emission: on_record.emission,
         OriginTiming: on_record.origin_timing,
+        RobotsFetched: on_record.robots_fetched,
         Tally: on_record.tally,
     }
 )

@@ -149,6 +149,8 @@ class Batch:
         self.origin_clocks: dict[int, int] = {}
         self.rejections: list[rows.Row] = []
         self.seeds: dict[int, int] = {}
+        self.robots: dict[str, rows.Row] = {}
+        self.robots_texts: dict[str, bytes] = {}
         self.tallies: dict[tuple[str, str], tuple[int, str | None]] = {}
         self.emissions: dict[tuple[Source, int], EmissionCount] = {}
         self.heads_wanted: dict[int, object] = {}
@@ -264,6 +266,15 @@ class Batch:
         self.visits[self.visits.index(taken)] = (*taken[:5], 0)
         return (taken[0], taken[3], taken[4]), len(fresh) > 1
 
+    def payload_of(self, attempt_id: int) -> bytes | None:
+        """The digest of the payload that an attempt has brought, None where it has brought none."""
+        for row in self.finished_attempts:
+            if row[0] == attempt_id:
+                return bytes(row[4]) if row[4] is not None else None
+        self.cursor.execute("SELECT payload FROM attempt WHERE attempt_id = ?", (attempt_id,))
+        found = self.cursor.fetchone()
+        return None if found is None or found[0] is None else bytes(found[0])
+
     def emission(self, source: Source, kind: int) -> EmissionCount:
         """The references of this source and kind in this transaction."""
         found = self.emissions.get((source, kind))
@@ -291,6 +302,9 @@ class Batch:
         rows.finish_attempts(cursor, self.finished_attempts)
         rows.move_origin_clocks(cursor, list(self.origin_clocks.items()))
         rows.insert(cursor, schema.rejection, self.rejections)
+        texts = list(self.robots_texts.items())
+        rows.insert(cursor, schema.robots_text, texts, rows.ROBOTS_TEXT_INSERT)
+        rows.insert(cursor, schema.robots, list(self.robots.values()), rows.ROBOTS_UPSERT)
         rows.insert(cursor, schema.seed, list(self.seeds.items()), rows.SEED_UPSERT)
         rows.insert(cursor, schema.emission, self._emission_rows())
         rows.insert(
@@ -354,9 +368,13 @@ class Batch:
 
 
 def is_current(standing: Standing | None, lease: Lease) -> bool:
-    """Whether the lease is the one in force: its generation is compared inside the transaction (invariant 3)."""
+    """Whether the lease is the one in force: its generation is compared inside the transaction (invariant 3).
+
+    It ends with the attempt: an identity that is fetched again, or is terminal, has none.
+    """
     return (
         standing is not None
+        and standing.state in (State.FETCHING, State.FETCHED)
         and lease.generation > 0
         and standing.generation == lease.generation
         and standing.attempt_id == lease.attempt_id

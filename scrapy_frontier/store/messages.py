@@ -206,6 +206,17 @@ class OriginTiming:
 
 
 @dataclass(frozen=True, slots=True)
+class RobotsFetched:
+    """What is known of an origin's robots.txt from now on; `text` is None where the store has it, or there is none."""
+
+    origin: str
+    record: str
+    digest: str
+    text: bytes | None
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
     """Adds to a count that no other row carries, keeping the first example."""
 
@@ -252,5 +263,15 @@ class Committed:
 
 
 Message = (
-    Reference | Emission | Dispatch | Move | Retry | Due | Transit | OriginTiming | Tally | Read
+    Reference
+    | Emission
+    | Dispatch
+    | Move
+    | Retry
+    | Due
+    | Transit
+    | OriginTiming
+    | RobotsFetched
+    | Tally
+    | Read
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.states import Event, State
-from scrapy_frontier.store.batch import Batch, is_current
+from scrapy_frontier.store.batch import Batch, Standing, is_current
 from scrapy_frontier.store.messages import Dispatch, Finding, Lease, Move, Retry
 from scrapy_frontier.store.visits import add_visit, serve_after_attempt
 
@@ -43,7 +43,10 @@ def dispatch(batch: Batch, message: Dispatch) -> None:
 def move(batch: Batch, message: Move) -> None:
     standing = batch.standings.get(message.lease.identity_id)
     applied = False
-    if standing is None or not is_current(standing, message.lease):
+    delivered = _delivered_before(batch, message, standing)
+    if delivered is not None:
+        applied = delivered
+    elif standing is None or not is_current(standing, message.lease):
         batch.tally("late", message.event.label, example=repr(message.lease))
     else:
         try:
@@ -58,6 +61,25 @@ def move(batch: Batch, message: Move) -> None:
             serve_after_attempt(batch, standing, message.at_ms)
     if message.on_commit is not None:
         batch.committed.answers.append((message.on_commit, applied))
+
+
+def _delivered_before(batch: Batch, message: Move, standing: Standing | None) -> bool | None:
+    """Whether a result came already, with the same payload (True) or with another one (False); else None.
+
+    The first makes one logical result of however many deliveries, the second is never applied (invariant 6).
+    """
+    lease, finding = message.lease, message.finding
+    if message.event is not Event.RESPOND or finding is None or standing is None:
+        return None
+    if standing.state == State.FETCHING and standing.attempt_id == lease.attempt_id:
+        return None
+    payload = batch.payload_of(lease.attempt_id)
+    if payload is None:
+        return None
+    if payload == finding.payload:
+        return True
+    batch.tally("quarantined", "payload.conflict", example=repr(lease))
+    return False
 
 
 def retry(batch: Batch, message: Retry) -> None:

@@ -6,7 +6,15 @@ from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store import rows
 from scrapy_frontier.store.batch import Batch
-from scrapy_frontier.store.messages import Due, Emission, OriginTiming, Rejected, Tally, Transit
+from scrapy_frontier.store.messages import (
+    Due,
+    Emission,
+    OriginTiming,
+    Rejected,
+    RobotsFetched,
+    Tally,
+    Transit,
+)
 from scrapy_frontier.store.on_reference import UNSERIALISABLE
 from scrapy_frontier.store.visits import serve_waiting
 
@@ -81,7 +89,19 @@ def _rejection(batch: Batch, message: Emission, rejected: Rejected) -> rows.Row:
 
 
 def origin_timing(batch: Batch, message: OriginTiming) -> None:
-    batch.origin_clocks[message.origin_id] = message.next_eligible_ms
+    before = batch.origin_clocks.get(message.origin_id, 0)
+    batch.origin_clocks[message.origin_id] = max(before, message.next_eligible_ms)
+
+
+def robots_fetched(batch: Batch, message: RobotsFetched) -> None:
+    batch.robots[message.origin] = (
+        message.origin,
+        message.record,
+        message.digest,
+        message.at_ms,
+    )
+    if message.text is not None:
+        batch.robots_texts[message.digest] = message.text
 
 
 def tally(batch: Batch, message: Tally) -> None:

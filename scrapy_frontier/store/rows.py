@@ -83,6 +83,13 @@ TALLY_UPSERT: Final = (
     " example = coalesce(tally.example, excluded.example)"
 )
 
+ROBOTS_UPSERT: Final = (
+    " ON CONFLICT(origin) DO UPDATE SET record = excluded.record, digest = excluded.digest,"
+    " updated_ms = excluded.updated_ms"
+)
+
+ROBOTS_TEXT_INSERT: Final = " ON CONFLICT(digest) DO NOTHING"
+
 SEED_UPSERT: Final = " ON CONFLICT(identity_id) DO UPDATE SET requests = excluded.requests"
 
 _FINISH_ATTEMPT: Final = (
@@ -157,6 +164,53 @@ def origins_by_name(cursor: Cursor, run_id: int, names: Iterable[str]) -> Iterat
     """(origin, origin id) of the origins that this run holds."""
     head = "SELECT origin, origin_id FROM origin WHERE run_id = ? AND origin IN"
     return ((name, number) for name, number in _select(cursor, head, list(names), before=(run_id,)))
+
+
+def robots_record(cursor: Cursor, origin: str) -> tuple[str, bytes | None] | None:
+    """(record, text) of an origin's robots.txt, None where nothing is known of it."""
+    cursor.execute(
+        "SELECT r.record, t.text FROM robots AS r LEFT JOIN robots_text AS t ON t.digest = r.digest"
+        " WHERE r.origin = ?",
+        (origin,),
+    )
+    row = cursor.fetchone()
+    return None if row is None else (row[0], None if row[1] is None else bytes(row[1]))
+
+
+def count_scheduled(cursor: Cursor, origin_id: int) -> int:
+    """How many identities of an origin are scheduled."""
+    cursor.execute("SELECT count(*) FROM current WHERE state = 3 AND origin_id = ?", (origin_id,))
+    row = cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+def deferred_by(cursor: Cursor, origin_id: int, code: str) -> list[int]:
+    """The identities of an origin that are deferred for a reason."""
+    cursor.execute(
+        "SELECT identity_id FROM current JOIN reason USING (reason_id)"
+        " WHERE state = 8 AND origin_id = ? AND code = ?",
+        (origin_id, code),
+    )
+    return [row[0] for row in cursor.fetchall()]
+
+
+def judged_by_robots(
+    cursor: Cursor, origin_id: int, after: int, limit: int
+) -> list[tuple[int, str, int, int]]:
+    """(identity id, URL, state, whether waived) of the origin's identities that wait or that robots.txt excludes."""
+    cursor.execute(
+        "SELECT c.identity_id, i.url, c.state,"
+        " instr(coalesce(CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END, ''),"
+        " '\"dont_obey_robotstxt\":true') > 0"
+        " FROM current AS c JOIN identity AS i USING (identity_id)"
+        " LEFT JOIN visit AS v ON v.visit_id = c.visit_id"
+        " LEFT JOIN reason AS r ON r.reason_id = c.reason_id"
+        " WHERE c.origin_id = ? AND c.identity_id > ?"
+        " AND (c.state = 3 OR c.state = 9 AND r.code = 'robots.disallow')"
+        " ORDER BY c.identity_id LIMIT ?",
+        (origin_id, after, limit),
+    )
+    return list(cursor.fetchall())
 
 
 _HEAD: Final = (

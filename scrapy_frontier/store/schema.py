@@ -280,6 +280,22 @@ seed = _table(
 )
 """How many seed requests of an identity are in the ledger, so that a resumed `start()` repeats none."""
 
+robots = _table(
+    "robots",
+    Column("origin", Text, primary_key=True),
+    Column("record", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("updated_ms", Big, nullable=False),
+)
+"""What is known of each origin's robots.txt, for all runs of the store: `policy.robots.codec` reads the record."""
+
+robots_text = _table(
+    "robots_text",
+    Column("digest", Text, primary_key=True),
+    Column("text", LargeBinary, nullable=False),
+)
+"""Each text of a robots.txt once; reasons in the ledger name the digest of the one that decided."""
+
 tally = _table(
     "tally",
     Column("run_id", Big, primary_key=True),

@@ -15,7 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.errors import StoreError
-from scrapy_frontier.store.messages import Committed, Emission, Message, OriginTiming, Tally
+from scrapy_frontier.store.messages import (
+    Committed,
+    Emission,
+    Message,
+    OriginTiming,
+    RobotsFetched,
+    Tally,
+)
 from scrapy_frontier.store.rows import cursor_of
 from scrapy_frontier.store.trouble import store_errors
 
@@ -37,7 +44,7 @@ BUSY_TRIES: Final = 5
 CHECKPOINT_FRAMES: Final = 16_000
 """Pages in the write-ahead log after which a checkpoint is made between two transactions (64 MB)."""
 
-RECORDS: Final = frozenset({Emission, OriginTiming, Tally})
+RECORDS: Final = frozenset({Emission, OriginTiming, RobotsFetched, Tally})
 """Messages that record something and can never bring anything to fetch."""
 
 _PAGE_ROWS: Final = 40

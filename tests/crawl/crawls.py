@@ -240,9 +240,7 @@ class Lab:
         crawler = self.crawler(spider, settings)
         items: list[Any] = []
         failed: list[Any] = []
-        crawler.signals.connect(
-            lambda item: items.append(item), signals.item_scraped, weak=False
-        )
+        crawler.signals.connect(lambda item: items.append(item), signals.item_scraped, weak=False)
         crawler.signals.connect(
             lambda failure: failed.append(failure), signals.spider_error, weak=False
         )

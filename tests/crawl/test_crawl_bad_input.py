@@ -59,7 +59,9 @@ async def test_wrong_setting(lab: Lab, settings: dict[str, Any], parts: list[str
         assert part in str(error)
 
 
-@pytest.mark.parametrize("text", ["not a url", "mysql://x/y", "postgresql://x/y", "sqlite:///a?b=1"])
+@pytest.mark.parametrize(
+    "text", ["not a url", "mysql://x/y", "postgresql://x/y", "sqlite:///a?b=1"]
+)
 async def test_wrong_store_url(lab: Lab, text: str) -> None:
     """A store that cannot be is refused with an example of one that can."""
     error = await refused(lab, {"FRONTIER_STORE": text})

@@ -191,9 +191,7 @@ async def test_stop_reasons(lab: Lab, settings: dict[str, Any], stop: str) -> No
     stopped = await lab.crawl(Items, {**one, **settings}, seeds=[lab.main / ""])
     stopped.assert_sound()
     assert (stopped.coverage.run.state, stopped.coverage.stop.reason) == ("stopped", stop)
-    resumed = await lab.crawl(
-        Items, {"CONCURRENT_REQUESTS_PER_DOMAIN": 8}, seeds=[lab.main / ""]
-    )
+    resumed = await lab.crawl(Items, {"CONCURRENT_REQUESTS_PER_DOMAIN": 8}, seeds=[lab.main / ""])
     resumed.assert_exhausted()
     assert set(resumed.log.hits_by_path().values()) == {1}
     assert len(resumed.log) == 41

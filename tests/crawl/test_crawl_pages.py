@@ -85,9 +85,7 @@ class Errback(Parent):
 
     def failed(self, failure: Any) -> Any:
         for number in range(CHILDREN):
-            yield Request(
-                failure.request.url.replace("parent", f"child{number}"), self.parse_child
-            )
+            yield Request(failure.request.url.replace("parent", f"child{number}"), self.parse_child)
 
 
 class RaisingErrback(Errback):
@@ -282,4 +280,8 @@ async def test_pages_link_their_own_children_while_many_are_open(lab: Lab) -> No
         " JOIN identity AS parent ON parent.identity_id = child.source_id"
     )
     assert len(found) == 60
-    assert all(child.partition("/c")[2].partition("-")[0] == parent[-len(child.partition("/c")[2].partition("-")[0]) :] for child, parent in found)
+    assert all(
+        child.partition("/c")[2].partition("-")[0]
+        == parent[-len(child.partition("/c")[2].partition("-")[0]) :]
+        for child, parent in found
+    )

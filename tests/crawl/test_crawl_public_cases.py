@@ -382,8 +382,6 @@ async def test_FC67_pending_requests_do_not_fill_the_memory(lab: Lab) -> None:
         nonlocal frontier
         frontier = Frontier.of(crawler)
 
-    from scrapy_frontier.frontier import Frontier
-
     frontier: Any = None
     lab.main.on("/seed", page("seed"))
     lab.main.otherwise = page("one")

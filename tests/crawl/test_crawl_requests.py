@@ -224,7 +224,9 @@ async def test_visits_in_waiting_outlive_the_process(lab: Lab) -> None:
             if response.url.endswith("/seed"):
                 for number in range(3):
                     yield Request(
-                        lab.main / "page", dont_filter=True, cb_kwargs={"number": number},
+                        lab.main / "page",
+                        dont_filter=True,
+                        cb_kwargs={"number": number},
                         callback=self.parse_page,
                     )
 
@@ -435,9 +437,7 @@ async def test_parameter_rules(lab: Lab) -> None:
     lab.main.on("/", page("", links))
     lab.main.otherwise = page("any")
     rules = ["tracking"]
-    result = await lab.crawl(
-        settings={"FRONTIER_PARAMETER_RULES": rules}, seeds=[lab.main / ""]
-    )
+    result = await lab.crawl(settings={"FRONTIER_PARAMETER_RULES": rules}, seeds=[lab.main / ""])
     result.assert_exhausted()
     assert sorted(result.log.hits_by_path()) == ["/", links[0], "/a?id=2"]
     counted = result.coverage.parameter_rules
@@ -505,9 +505,7 @@ async def test_sitemaps_are_sources_of_their_entries(lab: Lab) -> None:
     def xml(name: str, part: str, urls: list[str]) -> Answer:
         entries = "".join(f"<{part}><loc>{url}</loc></{part}>" for url in urls)
         space = "http://www.sitemaps.org/schemas/sitemap/0.9"
-        return Answer(
-            f'<{name} xmlns="{space}">{entries}</{name}>', content_type="application/xml"
-        )
+        return Answer(f'<{name} xmlns="{space}">{entries}</{name}>', content_type="application/xml")
 
     lab.main.on("/robots.txt", text(f"Sitemap: {lab.main / 'index.xml'}\n"))
     lab.main.on("/index.xml", xml("sitemapindex", "sitemap", [lab.main / "map.xml"]))
@@ -536,9 +534,7 @@ async def test_requests_with_bodies_are_identities_of_their_own(lab: Lab) -> Non
     class Forms(Follower):
         def parse(self, response: Any) -> Any:
             for body in (b"a=1", b"a=2", b"a=1"):
-                yield Request(
-                    lab.main / "form", self.parse_form, method="POST", body=body
-                )
+                yield Request(lab.main / "form", self.parse_form, method="POST", body=body)
             yield Request(lab.main / "form", self.parse_form)
 
         def parse_form(self, response: Any) -> Any:

@@ -325,9 +325,7 @@ async def test_component_drops_a_request_before_the_scheduler(lab: Lab) -> None:
     lab.main.on("/moved", redirect("/drop2"))
     lab.main.otherwise = page("any")
     result = await lab.crawl(
-        before=lambda crawler: crawler.signals.connect(
-            drop, signals.request_scheduled, weak=False
-        ),
+        before=lambda crawler: crawler.signals.connect(drop, signals.request_scheduled, weak=False),
         seeds=[lab.main / ""],
     )
     result.assert_exhausted()
@@ -387,10 +385,8 @@ async def test_robots_txt_of_many_origins_under_a_tight_limit(lab: Lab) -> None:
     assert all(hits == 1 for hits in result.log.hits_by_url().values())
 
 
-@pytest.mark.parametrize(
-    "answer", [Answer(status=500), Answer(status=404), Answer(fault="close"), redirect("/r.txt")]
-)
-async def test_robots_txt_that_fails(lab: Lab, answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [Answer(status=404), redirect("/r.txt")])
+async def test_robots_txt_that_allows(lab: Lab, answer: Answer) -> None:
     """Whatever comes of robots.txt, its fetch is accounted for and the crawl ends."""
     lab.main.on("/robots.txt", answer)
     lab.main.on("/r.txt", text("User-agent: *\nDisallow: /no\n"))
@@ -400,6 +396,31 @@ async def test_robots_txt_that_fails(lab: Lab, answer: Answer) -> None:
     result = await lab.crawl(settings=settings, seeds=[lab.main / ""])
     result.assert_exhausted()
     assert result.fate(lab.main / "1").end == "succeeded"
+
+
+@pytest.mark.parametrize("answer", [Answer(status=500), Answer(status=429), Answer(fault="close")])
+async def test_robots_txt_that_never_comes(lab: Lab, answer: Answer) -> None:
+    """An origin whose robots.txt cannot be had is closed for the run: nothing of it is fetched, nothing is lost."""
+    lab.main.on("/robots.txt", answer)
+    lab.main.on("/", page("", ["/1"]))
+    settings = {
+        "ROBOTSTXT_OBEY": True,
+        "FRONTIER_ROBOTS_MAX_TRIES": 3,
+        "FRONTIER_ROBOTS_BACKOFF": 0.05,
+    }
+    result = await lab.crawl(settings=settings, seeds=[lab.main / "", lab.main / "2"])
+    result.assert_sound()
+    assert result.log.hits_by_path() == {"/robots.txt": 3}
+    assert result.coverage.stop.reason == "exhausted"
+    assert result.coverage.run.state == "stopped"
+    assert result.coverage.identities.unresolved == {"scheduled": 2}
+
+    lab.main.on("/robots.txt", text("User-agent: *\nDisallow: /2\n"))
+    resumed = await lab.crawl(settings=settings, seeds=[lab.main / "", lab.main / "2"])
+    resumed.assert_exhausted()
+    assert resumed.fate(lab.main / "").end == "succeeded"
+    assert resumed.fate(lab.main / "2").reason == "robots.disallow"
+    assert resumed.log.hits_by_path()["/robots.txt"] == 4
 
 
 async def test_files_pipeline_from_the_same_origin(lab: Lab) -> None:
@@ -468,7 +489,7 @@ async def test_download_async_from_a_callback(lab: Lab) -> None:
     result.assert_exhausted()
     assert result.items == [{"own": "answer"}]
     assert result.log.max_simultaneous(lab.main.url) == 1
-    assert result.coverage.references.by_kind["engine"].total == 1
+    assert result.coverage.references.by_kind["direct"].total == 1
 
 
 async def test_download_async_of_one_url_at_the_same_time(lab: Lab) -> None:
@@ -556,9 +577,7 @@ async def test_engine_crawl_from_a_signal_handler(lab: Lab) -> None:
     lab.main.on("/extra", page("", ["/more"]))
     lab.main.on("/more", page("more"))
     result = await lab.crawl(
-        before=lambda crawler: crawler.signals.connect(
-            opened, signals.spider_opened, weak=False
-        ),
+        before=lambda crawler: crawler.signals.connect(opened, signals.spider_opened, weak=False),
         seeds=[lab.main / ""],
     )
     result.assert_exhausted()

@@ -127,6 +127,22 @@ def upgrade() -> None:
         sqlite_strict=True,
     )
     op.create_table(
+        "robots",
+        sa.Column("origin", sa.Text(), nullable=False),
+        sa.Column("record", sa.Text(), nullable=False),
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("updated_ms", Big, nullable=False),
+        sa.PrimaryKeyConstraint("origin"),
+        sqlite_strict=True,
+    )
+    op.create_table(
+        "robots_text",
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("text", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("digest"),
+        sqlite_strict=True,
+    )
+    op.create_table(
         "seed",
         sa.Column("identity_id", Big, autoincrement=False, nullable=False),
         sa.Column("requests", sa.Integer(), nullable=False),
