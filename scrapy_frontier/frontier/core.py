@@ -67,6 +67,8 @@ class Frontier:
         self.settings = FrontierSettings.from_settings(crawler.settings)
         self.clock = SystemClock()
         self.error: BaseException | None = None
+        self.is_closed = False
+        """Whether the run is closed: what is still yielded then comes again when the run is resumed."""
         self.attempts: dict[Request, Attempt] = {}
         self._replacements: dict[Request, Attempt] = {}
         self._open: Open | None = None
@@ -143,7 +145,7 @@ class Frontier:
 
     def enqueue(self, request: Request) -> bool:
         """Take in a request; False where it is a duplicate or was refused."""
-        if self.error is not None:
+        if self.error is not None or self.is_closed:
             return False
         attempt = self._replacements.pop(request, None)
         if attempt is not None:
@@ -176,6 +178,7 @@ class Frontier:
         return (
             opened is not None
             and self.error is None
+            and not self.is_closed
             and opened.writer.pending > self.settings.max_queue
         )
 

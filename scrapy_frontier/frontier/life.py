@@ -207,6 +207,7 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     opened.waker.cancel()
     if frontier.error is None:
         opened.intake.flush_loose()
+    frontier.is_closed = True
     await opened.loop.run_in_executor(None, opened.writer.stop)
     # What the last commits mean for the loop is still on its way to it.
     await asyncio.sleep(0)

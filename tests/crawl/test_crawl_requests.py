@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -11,6 +12,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.spiders import SitemapSpider
 
+from scrapy_frontier.frontier import Frontier
 from scrapy_frontier.store.edges import Observation, unpack_observations
 from scrapy_frontier.testing import Answer, page, redirect, text
 
@@ -291,44 +293,63 @@ async def test_new_seeds_of_a_resumption_are_fetched(lab: Lab) -> None:
 async def test_many_seeds_at_once(lab: Lab) -> None:
     """20,000 seeds without a pause: none is lost, and the memory holds only the window."""
     largest_window = most_pending = 0
+    is_done = False
 
     class Seeds(Follower):
         async def start(self) -> Any:
+            nonlocal is_done
             for number in range(20_000):
                 yield Request(f"{lab.main.url}/{number}")
                 if number % 100 == 0:
-                    note()
-            note()
+                    note(Frontier.of(self.crawler).statistics())
+            is_done = True
+
+        def parse(self, response: Any) -> Any:
+            if is_done:
+                raise CloseSpider("enough")
+
+    def note(figures: dict[str, Any]) -> None:
+        nonlocal largest_window, most_pending
+        largest_window = max(largest_window, figures["frontier/window"])
+        most_pending = max(most_pending, figures["frontier/writer/pending"])
+
+    lab.main.otherwise = Answer("slow", delay_s=0.05)
+    settings = {"FRONTIER_WINDOW": 1000, "FRONTIER_MAX_QUEUE": 2000, "CONCURRENT_REQUESTS": 1}
+    result = await lab.crawl(Seeds, settings, patience_s=40)
+    result.assert_sound()
+    assert result.coverage.references.by_kind["seed"].total == 20_000
+    assert result.coverage.identities.discovered == 20_000
+    assert 0 < largest_window <= 1000
+    assert 0 < most_pending <= 2000 + 150
+
+
+async def test_closing_while_start_still_yields(lab: Lab) -> None:
+    """Seeds that come after the end are not counted, nor taken; the next start yields them again."""
+    yielded = 0
+
+    class Seeds(Follower):
+        async def start(self) -> Any:
+            nonlocal yielded
+            for number in range(3000):
+                yielded += 1
+                yield Request(f"{lab.main.url}/{number}")
+                if number > 20:
+                    await asyncio.sleep(0)
 
         def parse(self, response: Any) -> Any:
             raise CloseSpider("enough")
 
-    def note() -> None:
-        nonlocal largest_window, most_pending
-        figures = crawler.stats and frontier.statistics()
-        largest_window = max(largest_window, figures["frontier/window"])
-        most_pending = max(most_pending, figures["frontier/writer/pending"])
-
-    def before(started: Any) -> None:
-        from scrapy_frontier.frontier import Frontier
-
-        nonlocal crawler, frontier
-        crawler, frontier = started, Frontier.of(started)
-
-    crawler: Any = None
-    frontier: Any = None
-    lab.main.otherwise = Answer("slow", delay_s=0.05)
-    settings = {
-        "FRONTIER_WINDOW": 1000,
-        "FRONTIER_MAX_QUEUE": 2000,
-        "CONCURRENT_REQUESTS": 1,
-        "CLOSESPIDER_ERRORCOUNT": 0,
-    }
-    result = await lab.crawl(Seeds, settings, before=before, patience_s=40)
+    lab.main.otherwise = page("any")
+    settings = {"FRONTIER_MAX_QUEUE": 20, "CONCURRENT_REQUESTS": 1}
+    result = await lab.crawl(Seeds, settings)
     result.assert_sound()
-    assert largest_window <= 1000
-    assert most_pending <= 2000 + 150
+    assert result.coverage.run.state == "stopped"
     assert result.coverage.references.total == result.stats["frontier/references"]
+    before = yielded
+    await asyncio.sleep(0.1)
+    frontier = Frontier.of(result.crawler)
+    assert not frontier.is_crowded
+    assert yielded - before <= 1
 
 
 async def test_lazy_start(lab: Lab) -> None:
