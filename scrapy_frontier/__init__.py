@@ -5,13 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy_frontier.addon import Addon as Addon
+    from scrapy_frontier.frontier.hops import HopRefused as HopRefused
     from scrapy_frontier.linkextractors import LinkExtractor as LinkExtractor
 
-__all__ = ["Addon", "LinkExtractor", "__version__"]
+__all__ = ["Addon", "HopRefused", "LinkExtractor", "__version__"]
 
 __version__ = version("scrapy-frontier")
 
-_PLACES = {"Addon": "scrapy_frontier.addon", "LinkExtractor": "scrapy_frontier.linkextractors"}
+_PLACES = {
+    "Addon": "scrapy_frontier.addon",
+    "HopRefused": "scrapy_frontier.frontier.hops",
+    "LinkExtractor": "scrapy_frontier.linkextractors",
+}
 
 
 def __getattr__(name: str) -> Any:

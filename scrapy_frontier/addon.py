@@ -87,11 +87,11 @@ def trial_command(argv: Sequence[str]) -> str | None:
 
 def _set_scheduler(settings: BaseSettings) -> None:
     settings.set("SCHEDULER", SCHEDULER, priority="addon")
-    chosen = settings["SCHEDULER"]
-    if chosen != SCHEDULER and load_object(chosen) is not load_object(SCHEDULER):
+    chosen = load_object(settings["SCHEDULER"])
+    if not (isinstance(chosen, type) and issubclass(chosen, load_object(SCHEDULER))):
         raise ConfigError(
-            f"SCHEDULER = {chosen!r} in your settings keeps the frontier out: remove that line, or take"
-            " scrapy_frontier.Addon out of ADDONS"
+            f"SCHEDULER = {settings['SCHEDULER']!r} in your settings keeps the frontier out: remove"
+            " that line, or take scrapy_frontier.Addon out of ADDONS"
         )
 
 

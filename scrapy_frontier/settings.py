@@ -6,6 +6,7 @@ The table of settings in the documentation is made from the fields of `FrontierS
 from __future__ import annotations
 
 import difflib
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "FRONTIER_"
 
-DEFAULT_BAND_SHARES: Final = (16, 8, 4, 2, 2, 1, 1)
+DEFAULT_BAND_SHARES: Final = (64, 32, 16, 8, 4, 2, 1)
 
 
 def _text(value: Any) -> str:
@@ -66,6 +67,16 @@ def _optional_days(value: Any) -> float | None:
     if not math.isfinite(days) or days < 0:
         raise ValueError("must be a number of days, or None")
     return days
+
+
+def _from_json(value: Any) -> Any:
+    """A dict or list given as text, as `-s NAME='...'` on the command line does, is JSON; as Scrapy has it."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as exc:
+        raise ValueError(f"given as text it must be JSON: {exc}") from exc
 
 
 def _synchronous(value: Any) -> str:
@@ -132,13 +143,13 @@ class FrontierSettings:
     )
     scope: Scope = _setting(
         Scope.from_setting({}),
-        Scope.from_setting,
+        lambda value: Scope.from_setting(_from_json(value)),
         "Which URLs may be fetched: `include` and `exclude` rules over origins and paths. The narrower rule wins.",
         shown="`{}`: everything",
     )
     parameter_rules: ParameterRules = _setting(
         ParameterRules.from_setting([]),
-        ParameterRules.from_setting,
+        lambda value: ParameterRules.from_setting(_from_json(value)),
         "Named, narrow rules for query parameters that do not make another page. They act on the comparison key, never"
         " on the URL that is requested.",
         shown="`[]`: none",
@@ -256,13 +267,16 @@ def _read(item: Field[Any], value: Any) -> Any:
         return item.metadata["read"](value)
     except ConfigError as exc:
         raise ConfigError(f"{name}: {exc}") from exc
-    except (ValueError, TypeError) as exc:
+    except (ValueError, TypeError, OverflowError) as exc:
         raise ConfigError(f"{name} = {value!r}: {exc}") from exc
 
 
 def _unknown(name: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(sorted(known))}"
+    stems = {known_name.removeprefix(PREFIX): known_name for known_name in known}
+    close = difflib.get_close_matches(name.removeprefix(PREFIX), stems, n=1)
+    hint = (
+        f"; did you mean {stems[close[0]]}?" if close else f"; known are {', '.join(sorted(known))}"
+    )
     return f"{name} is not a setting of scrapy_frontier{hint}"
 
 

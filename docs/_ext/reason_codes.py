@@ -61,6 +61,7 @@ REASONS: Final[Mapping[str, str]] = {
     "engine.direct": "It was issued past the scheduler and has its place at the gate.",
     "http.{status}": "The response has this status.",
     "redirect.{status}": "The response leads to another URL.",
+    "redirect.refused": "The response leads to another URL, and a rule (see the detail) forbids to follow it.",
     "retry.{cause}": "It is tried again, for this cause.",
     "redirect.self.{cause}": "It leads to itself and is asked for again.",
     "replaced.{cause}": "A middleware asks for the same again.",

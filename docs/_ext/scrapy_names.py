@@ -61,6 +61,7 @@ META: Final[Mapping[str, str]] = {
     "depth": "Set by Scrapy: how far the request is from the seeds.",
     "is_start_request": "Set by Scrapy on what `start()` yields.",
     "retry_times": "Set by Scrapy; tells a retry from any other request that stands in for one.",
+    "redirect_urls": "Set by Scrapy: the URLs of the chain so far.",
     "redirect_times": "Set by Scrapy; tells a redirect likewise.",
 }
 """Keys of `Request.meta`, and what the frontier makes of them."""

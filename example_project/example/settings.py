@@ -39,3 +39,7 @@ EXAMPLE_WEB_PORT = 18700
 EXAMPLE_WEB_ENABLED = True
 # A file to which the web appends a line of JSON per request: the other side's story.
 EXAMPLE_WEB_LOG = None
+
+# One origin of the little web never gives its robots.txt: give up on it soon, its pages stay in the account.
+FRONTIER_ROBOTS_MAX_TRIES = 2
+FRONTIER_ROBOTS_BACKOFF = 1

@@ -6,15 +6,15 @@ it in as a reference of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.downloadermiddlewares import redirect
 from scrapy.http import HtmlResponse
 from w3lib.html import get_meta_refresh
 
 from scrapy_frontier.documents import document_base_url, document_encoding
-from scrapy_frontier.frontier import Frontier
-from scrapy_frontier.identity import Rejection, resolve
+from scrapy_frontier.frontier import Frontier, hops
+from scrapy_frontier.identity import Rejection, origin_of, resolve
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -26,7 +26,31 @@ META_REFRESH_LIMIT: Final = 4096
 """How many characters of a page are searched for a meta refresh, as Scrapy does."""
 
 
-class RedirectMiddleware(redirect.RedirectMiddleware):
+class _Hops(redirect.BaseRedirectMiddleware):
+    """What both kinds of redirects have in common: the next hop is judged for itself."""
+
+    def _admitted(
+        self, request: Request, response: Response, hop: Request, reason: int | str
+    ) -> Request:
+        """The next hop, counted and judged; raises `HopRefused`, which the errback of the request gets."""
+        if request.meta.get("redirect_times", 0) >= self.max_redirect_times:
+            raise hops.HopRefused(hops.LIMIT, hop.url, hops.chain_of(request))
+        counted = self._redirect(hop, request, reason)
+        hops.judge(Frontier.of(self.crawler), request, response, counted)
+        return counted
+
+    def _build_redirect_request(
+        self, source_request: Request, response: Response, *, url: str, **kwargs: Any
+    ) -> Request:
+        hop = super()._build_redirect_request(source_request, response, url=url, **kwargs)
+        if origin_of(hop.url) != origin_of(source_request.url):
+            # Scrapy compares hosts for the first; what is meant for one origin is shown to no other.
+            for header in ("Cookie", "Authorization", "Proxy-Authorization"):
+                hop.headers.pop(header, None)
+        return hop
+
+
+class RedirectMiddleware(_Hops, redirect.RedirectMiddleware):
     """HTTP redirects. `Location` is resolved by the URL Standard (Fetch Standard, section 4.4, "location URL")."""
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
@@ -38,8 +62,7 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
             return response
         target = resolve(location, request.url)
         if isinstance(target, Rejection):
-            Frontier.of(self.crawler).reject_hop(request, target)
-            return response
+            hops.refuse(Frontier.of(self.crawler), request, target)
         url = target.href
         _, _, fragment = request.url.partition("#")
         if fragment and not target.fragment:
@@ -48,7 +71,7 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
             hop = self._redirect_request_using_get(request, response, url)
         else:
             hop = self._build_redirect_request(request, response, url=url)
-        return self._redirect(hop, request, response.status)
+        return self._admitted(request, response, hop, response.status)
 
     def _is_handled(self, request: Request, response: Response) -> bool:
         """Whether the spider wants this response for itself."""
@@ -61,7 +84,7 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         )
 
 
-class MetaRefreshMiddleware(redirect.MetaRefreshMiddleware):
+class MetaRefreshMiddleware(_Hops, redirect.MetaRefreshMiddleware):
     """Redirects that an HTML page asks for by `<meta http-equiv=refresh>`."""
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
@@ -80,10 +103,9 @@ class MetaRefreshMiddleware(redirect.MetaRefreshMiddleware):
             return response
         target = resolve(reference, document_base_url(response), encoding)
         if isinstance(target, Rejection):
-            Frontier.of(self.crawler).reject_hop(request, target)
-            return response
+            hops.refuse(Frontier.of(self.crawler), request, target)
         hop = self._redirect_request_using_get(request, response, target.href)
-        return self._redirect(hop, request, "meta refresh")
+        return self._admitted(request, response, hop, "meta refresh")
 
 
 def _becomes_get(request: Request, response: Response) -> bool:

@@ -120,8 +120,13 @@ def capture(response: Response) -> Finding:
     return Finding(f"http.{response.status}", response.status, len(response.body), digest.digest())
 
 
-def end_of_page(status: int, callback_error: str | None = None) -> Ending:
-    """The end of an attempt whose response went to the spider, by its status and what the callback did."""
+def end_of_page(
+    status: int, callback_error: str | None = None, *, is_answered: bool = True
+) -> Ending:
+    """The end of an attempt whose response came, by its status and what the callback did.
+
+    `is_answered`: whether a callback got the response; a redirect that nobody follows or handles is an error.
+    """
     if callback_error is not None:
         reason = Reason("callback.exception", detail(exception=callback_error))
         return Ending(Event.PROCESS, Disposition.CALLBACK_ERROR, reason)
@@ -130,7 +135,7 @@ def end_of_page(status: int, callback_error: str | None = None) -> Ending:
         return Ending(Event.NOT_MODIFY, Disposition.NOT_MODIFIED, reason)
     if status in (404, 410):
         return Ending(Event.PROCESS, Disposition.GONE, reason)
-    if status >= 400:
+    if status >= 400 or (status >= 300 and not is_answered):
         return Ending(Event.PROCESS, Disposition.HTTP_ERROR, reason)
     return Ending(Event.PROCESS, Disposition.SUCCEEDED, reason)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from typing import Final
-
-from scrapy_frontier.store import rows
 
 LIMIT: Final = 50_000
 """Cold origins remembered; beyond that they are found again in the store."""
@@ -16,7 +15,7 @@ class ColdOrigins:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._waiting: dict[int, str | None] = {}
+        self._waiting: OrderedDict[int, str | None] = OrderedDict()
         self.overflows = False
         """Whether the store may hold cold origins that are not remembered here."""
         self.is_loading = False
@@ -43,20 +42,11 @@ class ColdOrigins:
 
     def pop(self) -> tuple[int, str | None] | None:
         """The origin that has waited longest."""
-        if not self._waiting:
-            return None
-        origin_id = next(iter(self._waiting))
-        return origin_id, self._waiting.pop(origin_id)
+        return self._waiting.popitem(last=False) if self._waiting else None
 
-    def load(self, cursor: rows.Cursor, run_id: int, is_hot: Callable[[int], bool]) -> None:
-        """Fill up from the store, as far as there is room."""
+    def load(self, found: Iterable[tuple[int, str]], is_hot: Callable[[int], bool]) -> None:
+        """Take in what the store has, as far as there is room."""
         self.is_loading = self.overflows = False
-        after = 0
-        while True:
-            found = rows.scheduled_origins(cursor, run_id, after, 1000)
-            for origin_id, origin, _ in found:
-                if not is_hot(origin_id):
-                    self.put(origin_id, origin)
-            if len(found) < 1000 or self.overflows:
-                return
-            after = found[-1][0]
+        for origin_id, origin in found:
+            if not is_hot(origin_id):
+                self.put(origin_id, origin)

@@ -15,10 +15,12 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
+from scrapy_frontier import seams
 from scrapy_frontier.clock import SystemClock, milliseconds
-from scrapy_frontier.errors import FrontierError
+from scrapy_frontier.errors import FrontierError, IdentityError
 from scrapy_frontier.frontier import direct, hops
 from scrapy_frontier.frontier.attempts import (
+    ROBOTS_MESSAGE,
     Attempt,
     Ending,
     capture,
@@ -31,7 +33,7 @@ from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.observations import observed_references
 from scrapy_frontier.settings import FrontierSettings
 from scrapy_frontier.states import Event
-from scrapy_frontier.store.messages import Dispatch, Lease, Move, Reason
+from scrapy_frontier.store.messages import Dispatch, Lease, Move, Reason, Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.frontier.dispatch import Pick
     from scrapy_frontier.frontier.life import Open
     from scrapy_frontier.identity import Reference
+    from scrapy_frontier.store.messages import Head
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +73,8 @@ class Frontier:
         self.is_closed = False
         """Whether the run is closed: what is still yielded then comes again when the run is resumed."""
         self.attempts: dict[Request, Attempt] = {}
+        self.judged_hops: set[Request] = set()
+        """Next hops that a redirect middleware of ours has let pass."""
         self._replacements: dict[Request, Attempt] = {}
         self._open: Open | None = None
 
@@ -161,11 +166,41 @@ class Frontier:
         """A start URL has no fetch key."""
         self.opened.intake.reject_seed(rejection)
 
-    def reject_hop(self, request: Request, rejection: Rejection) -> None:
-        """A response sends its client to where nothing can be requested."""
-        attempt = self.attempts.get(request)
-        if attempt is not None:
-            self.opened.intake.reject_hop(attempt, rejection)
+    def drop(self, head: Head) -> None:
+        """A URL whose turn had come is forbidden by robots.txt."""
+        if self.crawler.stats is not None:
+            self.crawler.stats.inc_value("robotstxt/forbidden")
+        try:
+            request = self.opened.restore(head)
+        except IdentityError as error:
+            logger.error(
+                "The errback of %s is not told that robots.txt forbids it: %s",
+                head.url,
+                error,
+                extra={"action": "request_unrestorable"},
+            )
+            return
+        error_told = IgnoreRequest(ROBOTS_MESSAGE)
+        self.tell_errback(request, error_told, head.identity_id, head.depth)
+
+    def tell_errback(
+        self, request: Request, error: Exception, identity_id: int, depth: int
+    ) -> None:
+        """Let the errback of a request that is not fetched know why, as Scrapy does for those its middlewares drop."""
+        if request.errback is None:
+            return
+        failure = Failure(error)  # type: ignore[no-untyped-call]
+        page = Page(Source(identity_id), ReferenceKind.ERRBACK, depth + 1, request.url)
+        token = CURRENT_PAGE.set(page)
+        try:
+            scraped = seams.engine_of(self.crawler).scraper.enqueue_scrape(failure, request)
+        finally:
+            CURRENT_PAGE.reset(token)
+        scraped.addBoth(lambda _: self._close_page(page))
+
+    def _close_page(self, page: Page) -> None:
+        page.is_closed = True
+        self.opened.intake.flush(page)
 
     def take_inventory(self, page: Page, references: Sequence[Reference]) -> None:
         """Keep every reference of a page as it was found."""
@@ -205,10 +240,13 @@ class Frontier:
                 if delay_s is not None:
                     opened.waker.wake_in(delay_s)
                 return None
-            request = opened.restore(pick)
-            if request is not None:
-                return self._hand_out(request, pick)
-            dispatch.cancel(pick.gate_key)
+            try:
+                request = opened.restore(pick.head)
+            except IdentityError as error:
+                opened.cancel(pick.head, error)
+                dispatch.cancel(pick.gate_key)
+                continue
+            return self._hand_out(request, pick)
 
     @property
     def next_delay_s(self) -> float | None:
@@ -388,15 +426,18 @@ class Frontier:
         attempt = self.attempts.get(request)
         if attempt is None or page is None or self.error is not None:
             return
-        page.is_closed = True
         if page.response is not None:
             self.opened.intake.take_extracted(page, observed_references(page.response))
-        self.opened.intake.flush(page)
+        self._close_page(page)
         if isinstance(result, Failure):
-            ending = end_of_failure(result.value, is_captured=attempt.is_captured)
+            ending = hops.ending_of(result.value, attempt)
             self.end(attempt, ending)
         else:
-            self.end(attempt, end_of_page(attempt.status or 0, page.callback_error))
+            is_answered = page.kind is not ReferenceKind.ERRBACK
+            self.end(
+                attempt,
+                end_of_page(attempt.status or 0, page.callback_error, is_answered=is_answered),
+            )
 
     def end(self, attempt: Attempt, ending: Ending) -> None:
         """The attempt is over: write how."""

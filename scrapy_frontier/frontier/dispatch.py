@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_frontier.clock import milliseconds
-from scrapy_frontier.frontier.cold import ColdOrigins
+from scrapy_frontier.frontier.cold import LIMIT, ColdOrigins
 from scrapy_frontier.frontier.robots_gates import RobotsGates
 from scrapy_frontier.identity import host_of
 from scrapy_frontier.policy.politeness import OriginPolicy, PolitenessRules, draw_interval
@@ -72,8 +72,11 @@ class Dispatch:
         self._cold = ColdOrigins()
         self._waiters: dict[object, asyncio.Future[None]] = {}
         self._volatile: dict[int, list[object]] = {}
-        self._base_policy = lru_cache(maxsize=4096)(partial(_policy_of, politeness))
-        self.robots = RobotsGates(schedule, writer, clock, self._excluded)
+        base_policy = lru_cache(maxsize=4096)(partial(_policy_of, politeness))
+        self.on_forbidden: Callable[[Head], None] = lambda _: None
+        """Told of each URL that robots.txt keeps from being handed out."""
+        self.robots = RobotsGates(schedule, writer, clock, base_policy, self._excluded)
+        self._policy = self.robots.policy
         self.scheduled: int = 0
         """Identities in state `scheduled`, in memory or in the store, not handed out."""
         self.timed: int = 0
@@ -96,18 +99,18 @@ class Dispatch:
     @property
     def heads(self) -> int:
         """Scheduled URLs held in memory."""
-        return self._schedule.counts(self._clock.now()).heads
+        return self._schedule.heads
 
     @property
     def hot_origins(self) -> int:
         """Origins held in memory."""
-        return self._schedule.counts(self._clock.now()).hot_origins
+        return self._schedule.hot_origins
 
     def resume(self, connection: Connection) -> None:
         """Learn what the store holds of this run, before anything is handed out."""
         cursor = cursor_of(connection)
         self.scheduled, self.timed = rows.waiting_counts(cursor, self._run_id)
-        self._cold.load(cursor, self._run_id, lambda _: False)
+        self._cold.load(rows.scheduled_origins(cursor, self._run_id, LIMIT + 1), lambda _: False)
         self._schedule.cold_waiting = len(self._cold)
 
     # Out of the store
@@ -150,6 +153,10 @@ class Dispatch:
             self._writer.send(
                 Read(partial(_read_lane, refill=refill), partial(self._refilled, refill))
             )
+        for rotated in self._schedule.rotated(now):
+            self._cold.put(rotated.origin_id, None)
+            self._schedule.cold_waiting = len(self._cold)
+            self._keep_timing(rotated.origin_id, rotated.gate.next_eligible_at, now)
         for _ in range(self._schedule.wants_activation(now)):
             cold = self._cold.pop()
             if cold is None:
@@ -165,15 +172,10 @@ class Dispatch:
                     partial(self._activated, origin_id, origin),
                 )
             )
-        for rotated in self._schedule.rotated(now):
-            if rotated.origin_id in self.robots.closed:
-                continue
-            self._cold.put(rotated.origin_id, None)
-            self._schedule.cold_waiting = len(self._cold)
-            self._keep_timing(rotated.origin_id, rotated.gate.next_eligible_at, now)
         if self._cold.wants_load:
             self._cold.is_loading = True
-            self._writer.send(Read(self._load_cold, lambda _: None))
+            search = partial(rows.scheduled_origins, run_id=self._run_id, limit=LIMIT + 1)
+            self._writer.send(Read(search, self._found_cold))
         question = self._due.refill()
         if question is not None:
             self._writer.send(
@@ -183,8 +185,10 @@ class Dispatch:
                 )
             )
 
-    def _load_cold(self, cursor: rows.Cursor) -> None:
-        self._cold.load(cursor, self._run_id, self._schedule.is_hot)
+    def _found_cold(self, found: list[tuple[int, str]]) -> None:
+        self._cold.load(found, self._schedule.is_hot)
+        self._schedule.cold_waiting = len(self._cold)
+        self._waker.wake()
 
     def _refilled(self, refill: Refill, found: list[Head]) -> None:
         heads = [Scheduled(head.rank, head.identity_id, head) for head in found]
@@ -230,6 +234,8 @@ class Dispatch:
             if ruling is Ruling.ALLOWED:
                 return self._take(pick, head, inputs)
             self._schedule.cancel(pick.gate_key, now)
+            if ruling is Ruling.FORBIDDEN:
+                self.on_forbidden(self._with_request(head))
             if ruling is Ruling.FORBIDDEN or self.robots.defers(head, pick.gate_key):
                 self.scheduled -= 1
             else:
@@ -240,13 +246,14 @@ class Dispatch:
     def _take(self, pick: Picked, head: Head, inputs: str | None) -> Pick:
         self.scheduled -= 1
         self.handed_out += 1
-        if head.payload is None and head.record is None:
-            head = head._replace(payload=self._take_volatile(head.identity_id))
         band = self._schedule.bands.band_of(head.rank)
-        return Pick(head, pick.gate_key, Reason(f"band.{band}", inputs))
+        return Pick(self._with_request(head), pick.gate_key, Reason(f"band.{band}", inputs))
 
-    def _policy(self, gate_key: str) -> OriginPolicy:
-        return self.robots.with_floor(gate_key, self._base_policy(gate_key))
+    def _with_request(self, head: Head) -> Head:
+        """The head with its live request, where memory holds the only copy of that."""
+        if head.payload is None and head.record is None:
+            return head._replace(payload=self._take_volatile(head.identity_id))
+        return head
 
     def next_delay_s(self) -> float | None:
         """Seconds until time alone lets something out; None where it does not."""

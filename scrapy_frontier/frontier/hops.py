@@ -6,21 +6,100 @@ same thing again, and else as a reference of its own, that is admitted and waits
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from scrapy.exceptions import IgnoreRequest
 
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier.admission import due_ms, rank_of
 from scrapy_frontier.frontier.attempts import Attempt, Ending, detail, end_of_failure
+from scrapy_frontier.identity import Rejection, normalise_request_url
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Finding, Reason, Retry
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.http import Response
 
     from scrapy_frontier.frontier.core import Frontier
 
 REPLACED: Final = "request.replaced"
 """A middleware answered with another request, without a response from the wire and without a failure."""
+
+
+REFUSED: Final = "redirect.refused"
+"""A redirect that was not followed; the inputs name the rule."""
+
+LIMIT: Final = "redirect.limit"
+"""Rule: the chain has had `REDIRECT_MAX_TIMES` hops."""
+
+LOOP: Final = "redirect.loop"
+"""Rule: the chain comes back to a URL of its own, and nothing was said meanwhile that could change the answer."""
+
+
+class HopRefused(IgnoreRequest):
+    """A redirect is not followed; the errback of its request gets this. `rule` names what refuses `url`.
+
+    `chain` holds the URLs from the first request to the one that was answered with the refused redirect.
+    """
+
+    def __init__(self, rule: str, url: str, chain: Sequence[str]) -> None:
+        super().__init__(f"redirect to {url} refused: {rule}")
+        self.rule = rule
+        self.url = url
+        self.chain = tuple(chain)
+
+
+def chain_of(request: Request) -> list[str]:
+    """The URLs of the redirect chain that led to a request, its own as the last."""
+    return [*request.meta.get("redirect_urls", ()), request.url]
+
+
+def judge(frontier: Frontier, request: Request, response: Response, hop: Request) -> None:
+    """Raise `HopRefused` where the next hop of a chain is not admitted; what refuses it is on record then.
+
+    A hop is admitted by its own URL: that its chain was admitted says nothing of it.
+    """
+    attempt = frontier.attempts.get(request)
+    if attempt is None or attempt.is_direct:
+        return
+    opened, chain = frontier.opened, chain_of(request)
+    resolved = opened.intake.resolve(hop)
+    if isinstance(resolved, Rejection):
+        refuse(frontier, request, resolved)
+    if _comes_back(chain, resolved.url):
+        if "Set-Cookie" not in response.headers:
+            raise HopRefused(LOOP, resolved.url, chain)
+        # The cookie may change the answer: the chain is walked on, as far as its budget reaches.
+        hop.dont_filter = True
+        frontier.judged_hops.add(hop)
+        return
+    hop.dont_filter = _asks_for_visit(request)
+    frontier.judged_hops.add(hop)
+    verdict, _ = opened.admission.verdict(hop, resolved)
+    if verdict.event is Event.EXCLUDE:
+        opened.intake.enqueue_hop(hop, attempt, is_visit=False)
+        raise HopRefused(verdict.reason.code, resolved.url, chain)
+
+
+def _asks_for_visit(request: Request) -> bool:
+    """Whether a hop of this request is an explicit new attempt. Start requests carry the flag by default."""
+    return request.dont_filter and not request.meta.get("is_start_request")
+
+
+def refuse(frontier: Frontier, request: Request, rejection: Rejection) -> NoReturn:
+    """Refuse a hop that has no fetch key: record the reference, raise `HopRefused`."""
+    attempt = frontier.attempts.get(request)
+    if attempt is not None and not attempt.is_direct:
+        frontier.opened.intake.reject_hop(attempt, rejection)
+    raise HopRefused(rejection.rule, rejection.observed, chain_of(request))
+
+
+def _comes_back(chain: Sequence[str], url: str) -> bool:
+    """Whether a URL stands in the chain; those of a chain are compared as the request URLs they were sent as."""
+    known = (normalise_request_url(link) for link in chain)
+    return any(not isinstance(link, Rejection) and link.url == url for link in known)
 
 
 def replace(frontier: Frontier, attempt: Attempt, request: Request) -> None:
@@ -51,10 +130,10 @@ def _asks_the_same(frontier: Frontier, old: Request, new: Request) -> bool:
 
 
 def _go_on(frontier: Frontier, attempt: Attempt, request: Request, *, is_redirect: bool) -> None:
-    # A start request carries the flag by default: a hop of its chain is no explicit new attempt.
-    is_visit = request.dont_filter and not attempt.request.meta.get("is_start_request")
-    request.dont_filter = is_visit
-    url = frontier.opened.intake.enqueue_hop(request, attempt, is_visit=is_visit)
+    if request not in frontier.judged_hops:
+        request.dont_filter = _asks_for_visit(attempt.request)
+    frontier.judged_hops.discard(request)
+    url = frontier.opened.intake.enqueue_hop(request, attempt, is_visit=request.dont_filter)
     inputs = detail(to=url or request.url, status=attempt.status)
     if not attempt.is_captured:
         ending = given_up(attempt, inputs)
@@ -62,6 +141,14 @@ def _go_on(frontier: Frontier, attempt: Attempt, request: Request, *, is_redirec
         code = f"redirect.{attempt.status}" if is_redirect else REPLACED
         ending = Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(code, inputs))
     frontier.end(attempt, ending)
+
+
+def ending_of(error: BaseException | None, attempt: Attempt) -> Ending:
+    """The end of an attempt that brought no response to the spider; one with a refused hop is redirected, in vain."""
+    if not isinstance(error, HopRefused) or not attempt.is_captured:
+        return end_of_failure(error, is_captured=attempt.is_captured)
+    inputs = detail(to=error.url, status=attempt.status, rule=error.rule, chain=error.chain)
+    return Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(REFUSED, inputs))
 
 
 def _try_again(frontier: Frontier, attempt: Attempt, request: Request, kind: str) -> None:

@@ -21,7 +21,7 @@ from scrapy_frontier.errors import ConfigError, FrontierError, IdentityError
 from scrapy_frontier.frontier import judging, politeness, recovery, reports, robots_setup, runs
 from scrapy_frontier.frontier.admission import Admission, Limits
 from scrapy_frontier.frontier.direct import Turns
-from scrapy_frontier.frontier.dispatch import Dispatch, Pick
+from scrapy_frontier.frontier.dispatch import Dispatch
 from scrapy_frontier.frontier.intake import Intake
 from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.robots import Robots
@@ -34,7 +34,7 @@ from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.apply import Applier
 from scrapy_frontier.store.location import locate
 from scrapy_frontier.store.locks import RunLock
-from scrapy_frontier.store.messages import Committed, Reason, Transit
+from scrapy_frontier.store.messages import Committed, Head, Reason, Transit
 from scrapy_frontier.store.opening import Store, open_store
 from scrapy_frontier.store.rows import cursor_of
 from scrapy_frontier.store.writer import Writer
@@ -81,29 +81,26 @@ class Open:
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
 
-    def restore(self, pick: Pick) -> Request | None:
-        """The live request of a pick. One that cannot be made again is cancelled, by name, and None."""
-        head = pick.head
+    def restore(self, head: Head) -> Request:
+        """The live request of a head. Raises `IdentityError` for one that cannot be made again."""
         if isinstance(head.payload, Request):
             return head.payload
-        try:
-            if head.record is None:
-                raise IdentityError(f"the request for {head.url} lived in memory only and is gone")
-            return self.codec.load(head.url, head.record)
-        except IdentityError as error:
-            logger.error(
-                "Cancelled %s: %s", head.url, error, extra={"action": "request_unrestorable"}
+        if head.record is None:
+            raise IdentityError(f"the request for {head.url} lived in memory only and is gone")
+        return self.codec.load(head.url, head.record)
+
+    def cancel(self, head: Head, error: IdentityError) -> None:
+        """Give up a URL whose request cannot be made again, by name."""
+        logger.error("Cancelled %s: %s", head.url, error, extra={"action": "request_unrestorable"})
+        self.writer.send(
+            Transit(
+                [head.identity_id],
+                Event.CANCEL,
+                Reason(UNRESTORABLE, reports.as_json({"error": str(error)})),
+                milliseconds(self.frontier.clock.now()),
+                Disposition.CANCELLED,
             )
-            self.writer.send(
-                Transit(
-                    [head.identity_id],
-                    Event.CANCEL,
-                    Reason(UNRESTORABLE, reports.as_json({"error": str(error)})),
-                    milliseconds(self.frontier.clock.now()),
-                    Disposition.CANCELLED,
-                )
-            )
-            return None
+        )
 
     def fetches_robots(self, request: Request) -> bool:
         """Whether a request is one for robots.txt that the frontier issued itself."""
@@ -156,6 +153,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         dispatch = Dispatch(
             schedule, rules, writer, frontier.clock, waker, run.run_id, random.Random()
         )
+        dispatch.on_forbidden = frontier.drop
         with store.reader() as connection:
             dispatch.resume(connection)
         codec = RequestCodec(spider, settings.trusted_modules)
@@ -278,9 +276,9 @@ def _post(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None
 def _deliver(frontier: Frontier, committed: Committed) -> None:
     """On the loop, after a commit: answer who waited, schedule what may be fetched now, wake the engine."""
     try:
+        frontier.opened.dispatch.take(committed)
         for answer, value in committed.answers:
             answer(value)
-        frontier.opened.dispatch.take(committed)
     except Exception as error:
         frontier.fail(error)
     frontier.opened.waker.wake()

@@ -71,11 +71,18 @@ class RequestCodec:
         """The request of a record. Raises `IdentityError` where the spider no longer has what the record names."""
         record = load(text, self)
         cls = self._class(record.request_class) if record.request_class else Request
+        if not (isinstance(cls, type) and issubclass(cls, Request)):
+            raise IdentityError(
+                f"{record.request_class}, named by a stored request, is no request class"
+            )
         try:
             return cls(
                 url,
                 method=record.method,
-                headers=[(name, value) for name, value in record.headers],
+                headers=[
+                    (name.encode("latin-1"), None if value is None else value.encode("latin-1"))
+                    for name, value in record.headers
+                ],
                 body=record.body,
                 cookies=record.cookies,
                 meta=record.meta,
@@ -141,12 +148,13 @@ class RequestCodec:
             return None
         if name == _NO_CALLBACK_NAME:
             return NO_CALLBACK
-        try:
-            return getattr(self._spider, name)  # type: ignore[no-any-return]
-        except AttributeError as exc:
+        found = getattr(self._spider, name, None)
+        if getattr(found, "__self__", None) is not self._spider:
             raise IdentityError(
-                f"spider {self._spider.name!r} has no method {name!r} any more, but stored requests name it"
-            ) from exc
+                f"spider {self._spider.name!r} has no method {name!r} any more, but stored requests"
+                " name it"
+            )
+        return found
 
     def _class(self, path: str) -> Any:
         module, _, name = path.partition(":")

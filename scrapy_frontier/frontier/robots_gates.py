@@ -32,6 +32,7 @@ class RobotsGates:
         schedule: Schedule,
         writer: Writer,
         clock: Clock,
+        base_policy: Callable[[str], OriginPolicy],
         forbidden: Callable[[int], None],
     ) -> None:
         """`forbidden` is told how many scheduled URLs are excluded without having been handed out."""
@@ -40,6 +41,7 @@ class RobotsGates:
         self._clock = clock
         self.robots: Robots | None = None
         self.forbidden = forbidden
+        self._base_policy = base_policy
         self.floors: dict[str, float] = {}
         """Seconds that Crawl-delay keeps between the requests of a gate."""
         self.closed: dict[int, int] = {}
@@ -82,8 +84,9 @@ class RobotsGates:
         self._send(Transit([head.identity_id], Event.DEFER, reason, self._now_ms()))
         return True
 
-    def with_floor(self, gate_key: str, policy: OriginPolicy) -> OriginPolicy:
+    def policy(self, gate_key: str) -> OriginPolicy:
         """The policy of a gate with what Crawl-delay asks for: never a shorter interval."""
+        policy = self._base_policy(gate_key)
         floor_s = self.floors.get(gate_key, 0.0)
         if floor_s <= policy.interval_s * policy.jitter[0]:
             return policy
@@ -131,6 +134,7 @@ class RobotsGates:
             self.floors.pop(gate_key, None)
         else:
             self.floors[gate_key] = floor.floor_s
+        self._schedule.set_policy(gate_key, self.policy(gate_key), now)
 
     def _close(self, origin_id: int, gate_key: str, now: float, *, is_own: bool) -> None:
         if is_own:

@@ -114,12 +114,8 @@ class DueQueue:
             horizon = (rows[-1][0], rows[-1][1] + 1)
         if self._left is not None:
             horizon = self._left if horizon is None else min(horizon, self._left)
-        known = set(self._dues)
-        taken = [
-            due
-            for due in rows
-            if due >= self._asked.first and (horizon is None or due < horizon) and due not in known
-        ]
+        first = self._asked.first
+        taken = [due for due in rows if due >= first and (horizon is None or due < horizon)]
         room = max(0, self._limit - len(self._dues))
         if len(taken) > room:
             horizon = taken[room]

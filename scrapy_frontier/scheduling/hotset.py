@@ -215,7 +215,6 @@ class HotSet:
         flow = origin.flow
         flow.detach(origin)
         del self.origins[origin.origin_id]
-        self._idle.pop(origin.origin_id, None)
         if not flow.origins:
             self._orphans[flow.key] = flow
 

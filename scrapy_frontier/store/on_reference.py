@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.policy.scope import SCOPE_ALLOWED_DOMAINS
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store.batch import Batch, Standing
@@ -36,6 +37,9 @@ def reference(batch: Batch, message: Reference) -> None:
             is_taken = _again(batch, message, standing, is_released=is_released)
     if message.seed:
         batch.seeds[identity_id] = max(batch.seeds.get(identity_id, 0), message.seed)
+    if message.kind == ReferenceKind.REDIRECT and not is_new and not is_taken:
+        # The page has been asked for before: the callback of this chain does not get it a second time.
+        batch.tally("redirect", "joined", example=message.url)
     if message.waiver:
         batch.tally("waiver", message.waiver, example=message.url)
     if message.on_commit is not None:

@@ -268,13 +268,12 @@ def waiting_counts(cursor: Cursor, run_id: int) -> tuple[int, int]:
     return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
-def scheduled_origins(cursor: Cursor, run_id: int, after: int, limit: int) -> list[Row]:
-    """(origin id, origin, next_eligible_ms) of origins above `after` that have a scheduled identity."""
+def scheduled_origins(cursor: Cursor, run_id: int, limit: int) -> list[tuple[int, str]]:
+    """(origin id, origin) of origins that have a scheduled identity."""
     cursor.execute(
-        "SELECT o.origin_id, o.origin, o.next_eligible_ms FROM origin AS o"
-        " WHERE o.run_id = ? AND o.origin_id > ? AND EXISTS"
+        "SELECT o.origin_id, o.origin FROM origin AS o WHERE o.run_id = ? AND EXISTS"
         " (SELECT 1 FROM current AS c WHERE c.state = 3 AND c.origin_id = o.origin_id)"
         " ORDER BY o.origin_id LIMIT ?",
-        (run_id, after, limit),
+        (run_id, limit),
     )
     return list(cursor.fetchall())

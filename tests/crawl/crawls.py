@@ -181,7 +181,8 @@ class Crawl(Result):
         assert self.coverage.stop.reason == "exhausted"
         assert self.coverage.run.state == "finished"
         assert self.coverage.identities.unresolved == {}
-        assert self.wire_attempts() == self.log.hits_by_url()
+        booked, asked = self.wire_attempts(), self.log.hits_by_url()
+        assert booked == asked, f"only in the ledger: {booked - asked}, only asked: {asked - booked}"
         return self
 
 

@@ -113,7 +113,7 @@ async def test_downloader_fetch_sees_every_download_once(lab: Lab) -> None:
     lab.main.on("/dead", Answer(fault="close"))
     lab.main.otherwise = page("any")
     await plain_crawl(lab, Fetches, watch, RETRY_ENABLED=False)
-    kinds = {name: kind for name, kind in fetched}
+    kinds = dict(fetched)
     assert len(fetched) == len(kinds) == 5
     assert kinds["moved"] is Request
     assert kinds["dead"] is Failure
@@ -243,8 +243,8 @@ async def test_handlers_have_a_pool_that_can_be_kept_from_repeating(lab: Lab) ->
     pools: list[Any] = []
 
     def look(engine: Any) -> None:
-        for scheme in ("http", "https"):
-            pools.append(engine.downloader.handlers._get_handler(scheme)._pool)
+        handlers = engine.downloader.handlers
+        pools.extend(handlers._get_handler(scheme)._pool for scheme in ("http", "https"))
 
     lab.main.otherwise = page("any")
     await plain_crawl(lab, Follower, look)

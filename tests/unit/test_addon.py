@@ -202,11 +202,11 @@ def test_settings_stay_picklable() -> None:
 def test_crawler_takes_the_add_on() -> None:
     """Scrapy finds it by the one line of the documentation."""
 
-    class Any_(Spider):
+    class AnySpider(Spider):
         name = "any"
 
-    crawler = Crawler(Any_, {"ADDONS": {"scrapy_frontier.Addon": 500}})
-    crawler.spider = Any_.from_crawler(crawler)
+    crawler = Crawler(AnySpider, {"ADDONS": {"scrapy_frontier.Addon": 500}})
+    crawler.spider = AnySpider.from_crawler(crawler)
     crawler.addons.load_settings(crawler.settings)
     assert load_object(crawler.settings["SCHEDULER"]) is Scheduler
 

@@ -268,9 +268,7 @@ def test_trusted_modules_are_a_setting(spider: Plain) -> None:
     assert back(codec, reason).meta == reason.meta
 
 
-@pytest.mark.parametrize(
-    "name", ["gone", "__class__", "name", "start_urls", "parse.__globals__", "__init__"]
-)
+@pytest.mark.parametrize("name", ["gone", "__class__", "name", "start_urls", "parse.__globals__"])
 def test_callback_must_be_a_method_of_the_spider(codec: RequestCodec, name: str) -> None:
     """A name that is no method of the spider cannot be a callback."""
     with pytest.raises(IdentityError):

@@ -69,6 +69,29 @@ def test_after_a_restart_everything_is_in_the_store() -> None:
     assert queue.refill() == ((2.0, 3), 2)
 
 
+def test_what_was_left_to_the_store_meanwhile_is_not_forgotten() -> None:
+    """The store was read before it came, and says that it has no more."""
+    queue = DueQueue(2, more_in_store=True)
+    queue.refill()
+    assert not queue.add(5.0, 9)
+    queue.refilled([(1.0, 1)], False)
+    assert queue.more_in_store
+    assert queue.horizon == 5.0
+    assert queue.pop_due(9.0) == [1]
+    assert queue.refill() == ((5.0, 9), 2)
+
+
+def test_what_was_popped_cannot_come_back() -> None:
+    """The answer may show more than was asked for."""
+    queue = DueQueue(2, more_in_store=True)
+    queue.refill()
+    queue.refilled([(1.0, 1), (2.0, 2)], True)
+    assert queue.pop_due(2.0) == [1, 2]
+    queue.refill()
+    queue.refilled([(1.0, 1), (2.0, 2), (3.0, 3)], False)
+    assert queue.pop_due(9.0) == [3]
+
+
 def test_an_answer_without_a_question_is_refused() -> None:
     """It could bring back what was popped."""
     with pytest.raises(ValueError, match="nothing was asked"):
@@ -88,7 +111,7 @@ class StoreAndQueue(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.store: set[tuple[float, int]] = set()
-        self.queue = DueQueue(4)
+        self.queue = DueQueue(2, more_in_store=True)
         self.refill: tuple[tuple[float, int], int] | None = None
         self.reading: list[tuple[float, int]] | None = None
         self.more = False
@@ -134,7 +157,7 @@ class StoreAndQueue(RuleBasedStateMachine):
 
     @invariant()
     def bounded(self) -> None:
-        assert len(self.queue) <= 4
+        assert len(self.queue) <= 2
         soonest = min(self.store, default=None)
         if soonest is not None and not self.queue.more_in_store:
             assert self.queue.next_at() == soonest[0]

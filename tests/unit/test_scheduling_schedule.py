@@ -309,6 +309,16 @@ def test_the_window_is_never_exceeded() -> None:
         assert schedule.counts(NOW).heads <= 50
 
 
+def test_a_giant_that_was_first_makes_room_for_the_others() -> None:
+    """Heads of its own go back to the store, so that every origin has some in memory."""
+    schedule = filled(*((1, 0, number) for number in range(64)), window=64, lane_heads=64)
+    assert schedule.heads == 64
+    for origin_id in range(2, 9):
+        schedule.ensure_origin(origin_id, key(origin_id), ONE, NOW)
+        schedule.add(origin_id, Head(0, 100 + origin_id), NOW)
+    assert sorted(hand_out(schedule)) == [0, *range(102, 109)]
+
+
 def test_when_the_window_is_full_lanes_wait_for_their_turn_to_be_filled() -> None:
     """More lanes than heads fit: all are served in the end."""
     schedule = Schedule(window=3, max_hot_origins=100)
@@ -349,6 +359,15 @@ def test_a_permit_for_a_gate_that_is_not_in_memory_makes_it() -> None:
     assert schedule.grants(NOW) == []
     assert schedule.grants(NOW + 1) == ["media"]
     assert schedule.next_at(NOW + 1) is None
+
+
+def test_a_gate_made_for_a_permit_is_forgotten_afterwards() -> None:
+    """Hosts that are asked for media only leave no trace, once their interval has ended."""
+    schedule = Schedule()
+    assert schedule.want_permit("x", "media", NOW, policy=ONE)
+    schedule.charge("x", NOW)
+    schedule.release("x", NOW)
+    assert schedule.counts(NOW).gates == 0
 
 
 def test_waiters_and_urls_alternate() -> None:
@@ -585,6 +604,30 @@ def test_an_origin_that_left_is_named_later_where_its_gate_is_held_again() -> No
     assert [left.origin_id for left in schedule.rotated(NOW + 93)] == [1]
 
 
+def test_an_origin_with_a_response_under_way_is_not_moved() -> None:
+    """Its gate is shut, but for a moment only."""
+    schedule = filled((1, 0, 1), (1, 0, 2), max_hot_origins=1)
+    hand_out(schedule)
+    schedule.cold_waiting = 1
+    assert schedule.rotated(NOW) == []
+    assert schedule.wants_activation(NOW) == 0
+    finish(schedule, 1)
+    assert hand_out(schedule) == [2]
+
+
+def test_an_origin_with_a_higher_limit_is_named_after_its_interval() -> None:
+    """It need not wait for the end of its responses."""
+    schedule = filled(
+        (1, 0, 1), (1, 0, 2), policy=OriginPolicy(8, 2.0), max_hot_origins=1, quantum=1
+    )
+    schedule.cold_waiting = 1
+    assert hand_out(schedule) == [1]
+    assert schedule.next_at(NOW) is None
+    schedule.charge(key(1), NOW + 1, 2.0)
+    assert schedule.next_at(NOW + 1) == NOW + 3
+    assert [left.origin_id for left in schedule.rotated(NOW + 3)] == [1]
+
+
 def test_a_shared_gate_does_not_keep_an_origin_that_left() -> None:
     """The others may never let it rest."""
     schedule = filled(max_hot_origins=2, quantum=1)
@@ -595,6 +638,9 @@ def test_a_shared_gate_does_not_keep_an_origin_that_left() -> None:
     schedule.cold_waiting = 1
     assert hand_out(schedule) == [1]
     assert [left.origin_id for left in schedule.rotated(NOW)] == [1]
+    for identity_id in (2, 12):
+        schedule.cancel("slot", NOW)
+        assert hand_out(schedule) == [identity_id]
 
 
 def test_origins_without_work_leave_when_room_is_wanted() -> None:
@@ -627,7 +673,7 @@ def test_a_million_origins_with_one_page_each_leave_no_trace() -> None:
 def test_sizes_of_nothing_are_refused(size: str) -> None:
     """The message names the size."""
     with pytest.raises(ValueError, match=size):
-        Schedule(None, **{size: 0})  # type: ignore[arg-type]
+        Schedule(None, **{size: 0})
 
 
 # What it looks like
