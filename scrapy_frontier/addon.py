@@ -138,9 +138,9 @@ def _replace(settings: BaseSettings, name: str, builtin: type, path: str) -> Non
 
 
 def _add_slot(settings: BaseSettings) -> None:
-    from scrapy_frontier.frontier.core import SLOT
+    from scrapy_frontier.frontier.slots import SLOT
 
-    slots = {**settings.getdict("DOWNLOAD_SLOTS"), SLOT: SLOT_SETTINGS}
+    slots = {**settings.getdict("DOWNLOAD_SLOTS"), str(SLOT): SLOT_SETTINGS}
     priority = settings.getpriority("DOWNLOAD_SLOTS")
     settings.set("DOWNLOAD_SLOTS", slots, priority=max(priority or 0, 15))
 

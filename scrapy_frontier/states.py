@@ -28,6 +28,10 @@ class _Named(IntEnum):
     def __str__(self) -> str:
         return self.label
 
+    def __format__(self, spec: str) -> str:
+        # Python 3.10 formats the label, also where a number is asked for.
+        return int.__format__(self, spec)
+
 
 class State(_Named):
     """Where an identity stands. `ABSENT` is the state before its first reference; it is never a state at rest."""

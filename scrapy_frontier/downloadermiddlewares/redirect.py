@@ -104,6 +104,9 @@ class MetaRefreshMiddleware(_Hops, redirect.MetaRefreshMiddleware):
         target = resolve(reference, document_base_url(response), encoding)
         if isinstance(target, Rejection):
             hops.refuse(Frontier.of(self.crawler), request, target)
+        if target.url == request.url.partition("#")[0]:
+            # A page that reloads itself is no redirect to a crawler.
+            return response
         hop = self._redirect_request_using_get(request, response, target.href)
         return self._admitted(request, response, hop, "meta refresh")
 

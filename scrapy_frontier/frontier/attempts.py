@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.exceptions import IgnoreRequest
 
+from scrapy_frontier.frontier.slots import slot_of
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Finding, Lease, Reason, Source
 
@@ -63,7 +64,7 @@ class Attempt:
         self.gate_key = gate_key
         self.url = url
         self.depth = depth
-        self.user_slot: str | None = request.meta.get("download_slot")
+        self.user_slot: str | None = slot_of(request.meta)
         self.granted: asyncio.Future[bool] | None = None
         self.committed: asyncio.Future[bool] | None = None
         self.has_place = True

@@ -28,6 +28,7 @@ from scrapy_frontier.frontier.attempts import (
     end_of_page,
 )
 from scrapy_frontier.frontier.page import CURRENT_PAGE, Page, current_page
+from scrapy_frontier.frontier.slots import META_KEY, SLOT, AutomaticSlot
 from scrapy_frontier.identity import Rejection, host_of
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.observations import observed_references
@@ -47,9 +48,6 @@ if TYPE_CHECKING:
     from scrapy_frontier.store.messages import Head
 
 logger = logging.getLogger(__name__)
-
-SLOT: Final = "scrapy_frontier"
-"""The downloader slot of all requests of the frontier: it adds no wait of its own, so that only the gates decide."""
 
 ERROR_REASON: Final = "frontier_error"
 """The reason that the spider is closed with when the frontier cannot go on."""
@@ -279,7 +277,7 @@ class Frontier:
         )
         attempt.granted = opened.loop.create_future()
         self.attempts[request] = attempt
-        request.meta["download_slot"] = SLOT
+        request.meta[META_KEY] = SLOT
         request.meta["autothrottle_dont_adjust_delay"] = True
         opened.writer.send(Dispatch(attempt.lease, self._now_ms(), pick.reason, attempt.grant))
         return request
@@ -352,7 +350,7 @@ class Frontier:
         if attempt is None:
             return
         self.give_place_back(attempt)
-        request.meta["download_slot"] = attempt.user_slot or host_of(attempt.url)
+        request.meta[META_KEY] = attempt.user_slot or AutomaticSlot(host_of(attempt.url))
         if self.error is not None:
             raise IgnoreRequest(STOPPING)
         finding = capture(response)

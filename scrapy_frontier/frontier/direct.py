@@ -25,6 +25,7 @@ from scrapy_frontier.frontier.attempts import (
 )
 from scrapy_frontier.frontier.dispatch import gate_key_of
 from scrapy_frontier.frontier.robots import WAIVER, reason_data
+from scrapy_frontier.frontier.slots import META_KEY, SLOT
 from scrapy_frontier.identity import Rejection, Resolved
 from scrapy_frontier.policy.robots import Ruling
 from scrapy_frontier.states import Disposition, Event
@@ -72,6 +73,7 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
     except BaseException:
         opened.turns.leave(resolved.url)
         raise
+    request.meta[META_KEY] = SLOT
     attempt.granted = opened.loop.create_future()
     frontier.attempts[request] = attempt
     opened.writer.send(

@@ -14,6 +14,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier.admission import due_ms, rank_of
 from scrapy_frontier.frontier.attempts import Attempt, Ending, detail, end_of_failure
+from scrapy_frontier.frontier.slots import META_KEY
 from scrapy_frontier.identity import Rejection, normalise_request_url
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Finding, Reason, Retry
@@ -68,6 +69,9 @@ def judge(frontier: Frontier, request: Request, response: Response, hop: Request
     resolved = opened.intake.resolve(hop)
     if isinstance(resolved, Rejection):
         refuse(frontier, request, resolved)
+    if _asks_the_same(frontier, request, hop):
+        # As a browser would: the same question once more, as far as the budget reaches.
+        return
     if _comes_back(chain, resolved.url):
         if "Set-Cookie" not in response.headers:
             raise HopRefused(LOOP, resolved.url, chain)
@@ -107,7 +111,7 @@ def replace(frontier: Frontier, attempt: Attempt, request: Request) -> None:
     old = attempt.request
     if attempt.user_slot is None:
         # Copied from the old request; on another host it would be wrong.
-        request.meta.pop("download_slot", None)
+        request.meta.pop(META_KEY, None)
     is_retry = _rises(old, request, "retry_times")
     is_redirect = _rises(old, request, "redirect_times")
     if is_retry:

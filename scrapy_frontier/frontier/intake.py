@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.frontier.admission import Admission, due_ms, rank_of
 from scrapy_frontier.frontier.page import KnownUrl, Page, RecentUrls, current_page
+from scrapy_frontier.frontier.seeds import with_credentials
+from scrapy_frontier.frontier.slots import slot_of
 from scrapy_frontier.identity import (
+    USERINFO,
     NotSerialisable,
     Rejection,
     Resolved,
@@ -187,12 +190,15 @@ class Intake:
 
     def queue_of(self, request: Request, resolved: Resolved) -> str:
         """The origin whose queue a request stands in; a `download_slot` of the user's makes a queue of its own."""
-        slot = request.meta.get("download_slot")
+        slot = slot_of(request.meta)
         return resolved.origin if slot is None else f"{resolved.origin} ({slot})"
 
     def _refer(self, request: Request, page: Page, *, is_seed: bool, is_visit: bool) -> bool:
         rejection: Rejection | None = getattr(request, "rejection", None)
         resolved: Resolved | Rejection = rejection or self.resolve(request)
+        if is_seed and isinstance(resolved, Rejection) and resolved.rule == USERINFO:
+            request = with_credentials(request)
+            resolved = self.resolve(request)
         if isinstance(resolved, Rejection):
             self.reject(page, resolved)
             return False

@@ -17,6 +17,7 @@ from scrapy import Request, Spider
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_frontier.errors import IdentityError
+from scrapy_frontier.frontier.slots import META_KEY, AutomaticSlot
 from scrapy_frontier.identity import NotSerialisable, RequestRecord, dump, load
 
 TRANSIENT_META: Final = frozenset(
@@ -46,8 +47,12 @@ class RequestCodec:
     def dump(self, request: Request) -> str:
         """The record of a request, without its URL. Raises `NotSerialisable`, naming the part that cannot be stored."""
         meta = request.meta
-        if not TRANSIENT_META.isdisjoint(meta):
-            meta = {key: value for key, value in meta.items() if key not in TRANSIENT_META}
+        if META_KEY in meta or not TRANSIENT_META.isdisjoint(meta):
+            meta = {
+                key: value
+                for key, value in meta.items()
+                if key not in TRANSIENT_META and not isinstance(value, AutomaticSlot)
+            }
         cls = type(request)
         record = RequestRecord(
             method=request.method,

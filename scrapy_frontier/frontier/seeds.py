@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit, urlunsplit
 
-from scrapy_frontier.identity import Rejection, resolve
+from w3lib.http import basic_auth_header
+
+from scrapy_frontier.identity import USERINFO, Rejection, resolve
 
 if TYPE_CHECKING:
-    from scrapy import Spider
+    from scrapy import Request, Spider
 
 
 def sift_start_urls(spider: Spider, max_length: int) -> list[Rejection]:
@@ -19,16 +22,25 @@ def sift_start_urls(spider: Spider, max_length: int) -> list[Rejection]:
     urls = getattr(spider, "start_urls", None)
     if not isinstance(urls, (list, tuple)):
         return []
-    outcomes = [(url, resolve(url, max_length=max_length)) for url in urls]
-    rejected = [outcome for _, outcome in outcomes if isinstance(outcome, Rejection)]
-    if rejected or any(not isinstance(o, Rejection) and o.url != url for url, o in outcomes):
-        spider.start_urls = [
-            _with_fragment(outcome.url, outcome.fragment)
-            for _, outcome in outcomes
-            if not isinstance(outcome, Rejection)
-        ]
+    rejected, kept = [], []
+    for url in urls:
+        outcome = resolve(url, max_length=max_length)
+        if not isinstance(outcome, Rejection):
+            kept.append(outcome.href)
+        elif outcome.rule == USERINFO:
+            # Credentials that the project itself has put there: see `Intake`.
+            kept.append(url)
+        else:
+            rejected.append(outcome)
+    spider.start_urls = kept
     return rejected
 
 
-def _with_fragment(url: str, fragment: str) -> str:
-    return f"{url}#{fragment}" if fragment else url
+def with_credentials(request: Request) -> Request:
+    """The request without user name and password in its URL: they go into the Authorization header of this origin."""
+    parts = urlsplit(request.url)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    request = request.replace(url=url)
+    request.headers.setdefault("Authorization", basic_auth_header(user, password))
+    return request

@@ -35,3 +35,7 @@ class ReferenceKind(IntEnum):
 
     def __str__(self) -> str:
         return self.label
+
+    def __format__(self, spec: str) -> str:
+        # Python 3.10 formats the label, also where a number is asked for.
+        return int.__format__(self, spec)

@@ -182,7 +182,9 @@ class Crawl(Result):
         assert self.coverage.run.state == "finished"
         assert self.coverage.identities.unresolved == {}
         booked, asked = self.wire_attempts(), self.log.hits_by_url()
-        assert booked == asked, f"only in the ledger: {booked - asked}, only asked: {asked - booked}"
+        assert booked == asked, (
+            f"only in the ledger: {booked - asked}, only asked: {asked - booked}"
+        )
         return self
 
 

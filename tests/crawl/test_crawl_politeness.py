@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.exceptions import CloseSpider
 from scrapy.settings import default_settings
 
-from scrapy_frontier.testing import Answer, Hit, ServerProcess, page
+from scrapy_frontier.testing import Answer, Hit, ServerProcess, page, redirect
 
 SLACK_S = 0.004
 """What a loopback connection and the log may take: arrivals are seen from the server's side."""
@@ -238,3 +238,60 @@ async def test_download_slots_name_hosts_origins_and_slots(lab: Lab) -> None:
     result.assert_exhausted()
     assert result.log.max_simultaneous(lab.main.url) == 1
     assert result.log.max_simultaneous(other.url) == 3
+
+
+async def test_copied_meta_makes_no_gate_of_its_own(lab: Lab) -> None:
+    """`meta=response.meta`, as many spiders write, brings no `download_slot` of the user's along."""
+
+    class Copies(Follower):
+        async def parse(self, response: Any) -> Any:
+            yield {"slot": response.meta["download_slot"]}
+            if response.url.endswith("/"):
+                for number in range(6):
+                    yield Request(response.urljoin(f"/{number}"), meta=response.meta)
+            else:
+                request = Request(response.url + "/direct", meta=response.meta)
+                await self.crawler.engine.download_async(request)
+
+    lab.main.otherwise = Answer("slow", delay_s=0.02)
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    result = await lab.crawl(Copies, settings, seeds=[lab.main / ""])
+    result.assert_exhausted()
+    assert len(result.log) == 13
+    assert result.log.max_simultaneous(lab.main.url) == 1
+    assert [origin.origin for origin in result.coverage.origins] == [lab.main.url]
+    assert {item["slot"] for item in result.items} == {"127.0.0.1"}
+
+
+async def test_copied_meta_does_not_keep_a_hop_from_its_gate(lab: Lab) -> None:
+    """The hops of a direct fetch wait for the gate of the origin that they lead to."""
+
+    class Fetches(Follower):
+        async def parse(self, response: Any) -> Any:
+            own = Request(response.url.replace("page", "moved"))
+            yield {"url": (await self.crawler.engine.download_async(own)).url}
+
+    lab.main.on("/moved*", redirect("/target"))
+    lab.main.otherwise = Answer("slow", delay_s=0.02)
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    seeds = [f"{lab.main.url}/page{number}" for number in range(5)]
+    result = await lab.crawl(Fetches, settings, seeds=seeds)
+    result.assert_exhausted()
+    assert result.log.hits_by_path()["/target"] == 5
+    assert result.log.max_simultaneous(lab.main.url) == 1
+
+
+async def test_copied_meta_does_not_take_a_slot_to_another_host(lab: Lab) -> None:
+    """A page of one host that is yielded with the meta of another belongs to its own host."""
+    other = lab.server.origin("other", "127.0.0.2")
+
+    class Copies(Follower):
+        def parse(self, response: Any) -> Any:
+            yield {"slot": response.meta["download_slot"]}
+            if response.url == lab.main / "":
+                yield Request(f"{other.url}/x", meta=response.meta)
+
+    lab.main.otherwise = other.otherwise = page("any")
+    result = await lab.crawl(Copies, seeds=[lab.main / ""])
+    result.assert_exhausted()
+    assert [item["slot"] for item in result.items] == ["127.0.0.1", "127.0.0.2"]

@@ -12,6 +12,7 @@ from collections import Counter
 import pytest
 from crawls import Lab, Result
 from processes import CrawlProcess, make_web
+from test_crawl_any import make_site
 
 from scrapy_frontier.states import Event
 from scrapy_frontier.testing import Answer, Hit, RequestLog, page
@@ -80,6 +81,44 @@ def test_killed_again_and_again(lab: Lab) -> None:
     assert_repeats_were_in_flight(result, lab.server.log.hits)
     assert 0 < reclaimed(result) <= 6 * AT_ONCE
     assert lab.server.log.max_simultaneous(lab.main.url) <= LIMIT
+
+
+DICEY = """
+from test_crawl_any import Dicey, Drops
+
+
+class Killed(Dicey):
+    def __init__(self, seed, **kwargs):
+        super().__init__(seed=7, seeds=[seed], **kwargs)
+"""
+
+
+def test_any_crawl_survives_kills(lab: Lab) -> None:
+    """Visits, delays, errbacks, direct fetches, dropped requests: the account adds up after every kill."""
+    dice = random.Random(7)
+    origins = [lab.main, lab.server.origin("other", "127.0.0.2")]
+    make_site(origins, dice)
+    settings = {
+        **SETTINGS,
+        "ROBOTSTXT_OBEY": True,
+        "FRONTIER_WINDOW": 5,
+        "FRONTIER_HOT_ORIGINS": 1,
+        "DOWNLOADER_MIDDLEWARES": '{"test_crawl_any.Drops": 100}',
+    }
+    for _ in range(4):
+        with CrawlProcess(lab.folder, lab.main / "p0", settings, DICEY) as process:
+            wait_for_hits(lab, process, len(lab.server.log) + dice.randrange(1, 20))
+            process.kill()
+    with CrawlProcess(lab.folder, lab.main / "p0", settings, DICEY) as process:
+        output = process.wait()
+    result = Result(lab.store_url, lab.server.log).assert_reconciled()
+    assert result.coverage.run.state == "finished", output
+    assert "frontier/refused': 0" in output
+    assert result.rows("SELECT count(*) FROM visit WHERE is_waiting = 1") == [(0,)]
+    assert set(result.coverage.identities.deferred) <= {"request.unserialisable"}
+    assert_repeats_were_in_flight(result, lab.server.log.hits)
+    for origin in origins:
+        assert lab.server.log.max_simultaneous(origin.url) <= LIMIT
 
 
 def test_FC56_kill_with_jobdir_loses_nothing(lab: Lab) -> None:

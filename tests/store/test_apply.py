@@ -19,6 +19,7 @@ from apply_bench import (
     reference,
 )
 
+from scrapy_frontier.frontier.runs import transaction
 from scrapy_frontier.identity.keys import fetch_key
 from scrapy_frontier.report.verify import verify
 from scrapy_frontier.states import TRANSITIONS, Disposition, Event, State
@@ -42,6 +43,12 @@ from scrapy_frontier.store.messages import (
     Transit,
 )
 from scrapy_frontier.store.opening import open_store
+from scrapy_frontier.store.rows import (
+    RANKS,
+    cursor_of,
+    lane_heads,
+    waiting_counts,
+)
 
 
 @pytest.fixture
@@ -126,9 +133,27 @@ def test_a_time_that_is_past_holds_nobody(bench: Bench) -> None:
 
 
 def test_direct_reference_is_not_offered(bench: Bench) -> None:
-    """Whoever issued it fetches it himself; the schedule never sees it."""
-    committed = bench.apply(reference("a", is_direct=True, record=None))
+    """Whoever issued it fetches it himself: the schedule never sees it, also not in the store."""
+
+    def offered() -> list[Any]:
+        with transaction(bench.store, "reading") as connection:
+            cursor = cursor_of(connection)
+            first = (-RANKS, 0)
+            return [
+                *lane_heads(cursor, known.origin_id, first, RANKS, 10),
+                *(count for count in waiting_counts(cursor, bench.run.run_id) if count),
+            ]
+
+    known = bench.refer("a", is_direct=True, record=None)
+    assert offered() == []
+    lease = bench.dispatch(known.identity_id)
+    bench.respond(lease)
+    bench.finish(lease)
+    committed = bench.apply(reference("a", is_direct=True, is_visit=True, record=None))
     assert committed.scheduled == []
+    assert offered() == []
+    bench.finish(bench.fetch_again(lease))
+    bench.assert_sound()
 
 
 def test_waivers_are_counted_with_an_example(bench: Bench) -> None:
