@@ -279,7 +279,9 @@ class Frontier:
         self.attempts[request] = attempt
         request.meta[META_KEY] = SLOT
         request.meta["autothrottle_dont_adjust_delay"] = True
-        opened.writer.send(Dispatch(attempt.lease, self._now_ms(), pick.reason, attempt.grant))
+        opened.writer.send(
+            Dispatch(attempt.lease, self._now_ms(), pick.reason, on_commit=attempt.grant)
+        )
         return request
 
     def statistics(self) -> dict[str, Any]:

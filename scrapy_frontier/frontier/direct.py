@@ -24,12 +24,13 @@ from scrapy_frontier.frontier.attempts import (
     end_of_robots,
 )
 from scrapy_frontier.frontier.dispatch import gate_key_of
+from scrapy_frontier.frontier.recovery import ABANDONED
 from scrapy_frontier.frontier.robots import WAIVER, reason_data
 from scrapy_frontier.frontier.slots import META_KEY, SLOT
 from scrapy_frontier.identity import Rejection, Resolved
 from scrapy_frontier.policy.robots import Ruling
 from scrapy_frontier.states import Disposition, Event
-from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason, Verdict
+from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason, Transit, Verdict
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -57,8 +58,8 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
         frontier.give_place_back(holder)
     await _check(frontier, request, resolved, holder)
     await opened.turns.enter(resolved.url)
+    known: asyncio.Future[Known] = opened.loop.create_future()
     try:
-        known: asyncio.Future[Known] = opened.loop.create_future()
         opened.intake.refer_direct(request, resolved, holder, known.set_result, is_robots=is_robots)
         answer = await known
         gate_key = gate_key_of(opened.intake.queue_of(request, resolved))
@@ -72,14 +73,32 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
         attempt.has_place = True
     except BaseException:
         opened.turns.leave(resolved.url)
+        if known.done() and not known.cancelled():
+            opened.writer.send(_abandonment(known.result(), frontier))
         raise
     request.meta[META_KEY] = SLOT
     attempt.granted = opened.loop.create_future()
     frontier.attempts[request] = attempt
     opened.writer.send(
-        Dispatch(attempt.lease, milliseconds(frontier.clock.now()), BY_ENGINE, attempt.grant)
+        Dispatch(
+            attempt.lease,
+            milliseconds(frontier.clock.now()),
+            BY_ENGINE,
+            is_direct=True,
+            on_commit=attempt.grant,
+        )
     )
     return attempt
+
+
+def _abandonment(known: Known, frontier: Frontier) -> Transit:
+    return Transit(
+        [known.identity_id],
+        Event.CANCEL,
+        ABANDONED,
+        milliseconds(frontier.clock.now()),
+        Disposition.CANCELLED,
+    )
 
 
 async def _check(

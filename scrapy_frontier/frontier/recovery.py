@@ -66,7 +66,7 @@ class Recovery:
         # Whoever issued a request past the scheduler died with the process.
         abandoned = self._transit(
             f"SELECT c.identity_id FROM current AS c JOIN identity AS i USING (identity_id)"
-            f" WHERE c.run_id = ? AND c.state = {State.SCHEDULED:d}"
+            f" WHERE c.run_id = ? AND c.state IN ({State.SCHEDULED:d}, {State.ADMITTED:d})"
             f" AND i.kind IN ({ReferenceKind.DIRECT:d}, {ReferenceKind.ROBOTS:d})",
             Event.CANCEL,
             ABANDONED,

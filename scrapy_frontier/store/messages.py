@@ -130,12 +130,16 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """A scheduled identity goes to a worker. Answer: whether the lease was granted."""
+    """A scheduled identity goes to a worker. Answer: whether the lease was granted.
+
+    `is_direct`: its issuer takes it himself; it has stood in no queue until now.
+    """
 
     lease: Lease
     at_ms: int
     reason: Reason
     on_commit: Callable[[bool], None] | None = None
+    is_direct: bool = False
 
 
 @dataclass(frozen=True, slots=True)

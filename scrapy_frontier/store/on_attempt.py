@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store.batch import Batch, Standing, is_current
-from scrapy_frontier.store.messages import Dispatch, Finding, Lease, Move, Retry
+from scrapy_frontier.store.messages import Dispatch, Finding, Lease, Move, Reason, Retry
 from scrapy_frontier.store.visits import add_visit, serve_after_attempt
+
+DIRECT: Final = Reason("engine.direct")
 
 
 def dispatch(batch: Batch, message: Dispatch) -> None:
     lease = message.lease
     standing = batch.standings.get(lease.identity_id)
+    if standing is not None and message.is_direct:
+        _queue_direct(batch, standing, message.at_ms)
     granted = standing is not None and standing.state == State.SCHEDULED
     if standing is not None and granted:
         batch.counters.attempt += 1
@@ -38,6 +44,16 @@ def dispatch(batch: Batch, message: Dispatch) -> None:
         )
     if message.on_commit is not None:
         batch.committed.answers.append((message.on_commit, granted))
+
+
+def _queue_direct(batch: Batch, standing: Standing, at_ms: int) -> None:
+    """Bring an identity that its issuer takes himself to the point where it is dispatched, in the same transaction."""
+    if standing.state == State.TERMINAL:
+        batch.append(standing, Event.REVISIT, at_ms, DIRECT)
+    elif standing.state == State.SUPPRESSED:
+        batch.append(standing, Event.READMIT, at_ms, DIRECT)
+    if standing.state == State.ADMITTED:
+        batch.append(standing, Event.ENQUEUE, at_ms)
 
 
 def move(batch: Batch, message: Move) -> None:

@@ -40,6 +40,8 @@ def transit(batch: Batch, message: Transit) -> None:
         if standing is None:
             continue
         try:
+            if message.event is Event.CANCEL and standing.state == State.ADMITTED:
+                batch.append(standing, Event.ENQUEUE, message.at_ms)
             batch.append(
                 standing, message.event, message.at_ms, message.reason, message.disposition
             )

@@ -94,12 +94,13 @@ def _discover(batch: Batch, message: Reference) -> Standing:
         batch.append(standing, verdict.event, message.at_ms, verdict.reason)
         return standing
     batch.append(standing, Event.ADMIT, message.at_ms, verdict.reason)
+    if message.is_direct:
+        return standing
     if message.due_ms > message.at_ms:
         hold(batch, standing, message.due_ms, message.at_ms)
         return standing
     batch.append(standing, Event.ENQUEUE, message.at_ms)
-    if not message.is_direct:
-        batch.schedule(standing, _head(message, standing))
+    batch.schedule(standing, _head(message, standing))
     return standing
 
 
@@ -118,6 +119,9 @@ def _is_replayed(batch: Batch, seed: int, identity_id: int) -> bool:
 
 def _again(batch: Batch, message: Reference, standing: Standing, *, is_released: bool) -> bool:
     """A further reference to a known identity: most are duplicates and change nothing. Whether it is fetched."""
+    if message.is_direct:
+        # Its issuer takes it when there is a place; until then it stands in no queue.
+        return message.verdict.event is Event.ENQUEUE
     if is_released:
         _take_visit(batch, message, standing, Event.RELEASE)
     elif message.verdict.event is not Event.ENQUEUE:
@@ -154,7 +158,7 @@ def _readmit(batch: Batch, message: Reference, standing: Standing) -> None:
 def _schedule_or_hold(batch: Batch, message: Reference, standing: Standing) -> None:
     if message.due_ms > message.at_ms:
         hold(batch, standing, message.due_ms, message.at_ms)
-    elif not message.is_direct:
+    else:
         batch.schedule(standing, _head(message, standing))
 
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from scrapy import Request as ScrapyRequest
 
-from scrapy_frontier.testing import Answer, Origin, Request, page, redirect
+from scrapy_frontier.testing import Answer, Request, page, redirect
 
 from .plans import OBEY, Cases, Plan, Seen
-from .web import Web, place
+from .web import Web
 
 CASES: Final = Cases()
 
@@ -222,7 +222,7 @@ def to_https(web: Web) -> Plan:
 # Circles
 
 
-def circle(web: Web, *ways: str) -> Plan:
+def circle(web: Web, ways: str) -> Plan:
     """Pages that redirect to each other in turn; the last of them leads back to the first."""
     names = [f"{way[0]}/{number}" for number, way in enumerate(ways)]
     for name, onward in zip(names, [*names[1:], names[0]], strict=True):
@@ -243,9 +243,9 @@ for name, ways, title in (
     ("2", "AA", "Two pages redirect to each other"),
     ("3", "ABC", "Three hosts redirect in a circle"),
 ):
-    CASES.add(
-        f"loop.{name}", title, "Each is asked once; the errback is told that it is a circle"
-    )(partial(circle, *ways) if False else (lambda web, ways=ways: circle(web, *ways)))
+    CASES.add(f"loop.{name}", title, "Each is asked once; the errback is told that it is a circle")(
+        partial(circle, ways=ways)
+    )
 
 
 @CASES.add(
@@ -450,5 +450,3 @@ def fragments(web: Web) -> Plan:
         asked={"A/plain": 1, "A/own": 1, "A/to": 1, "A/there": 1},
         delivered=["A/to#part", "A/there#own"],
     )
-
-

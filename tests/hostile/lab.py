@@ -46,9 +46,7 @@ class HostileLab(Lab):
     ) -> Crawl:
         """Run a spider to its end on the frontier, and audit that."""
         chosen = {**SETTINGS, **FRONTIER_SETTINGS, **(settings or {})}
-        result = await super().crawl(
-            spider, chosen, before=before, patience_s=patience_s, **kwargs
-        )
+        result = await super().crawl(spider, chosen, before=before, patience_s=patience_s, **kwargs)
         audit(result, self.web, chosen)
         return result
 
@@ -56,11 +54,16 @@ class HostileLab(Lab):
         """Carry out a plan on the frontier, and hold all that came of it to the plan."""
         seen = Seen(self.web)
         result = await self.crawl(settings=plan.settings, plan=plan, seen=seen, **kwargs)
-        assert plan.misses(seen) == []
-        if plan.failed is not None:
-            assert seen.failed == plan.failed
-        assert fates_of(result, self.web, plan) == plan.fates
-        assert (result.coverage.identities.unresolved == {}) == plan.is_over
+        misses = plan.misses(seen)
+        if plan.failed is not None and seen.failed != plan.failed:
+            misses.append(f"told {seen.failed} for {plan.failed}")
+        fates = fates_of(result, self.web, plan)
+        if fates != plan.fates:
+            misses.append(f"in the ledger {fates} for {plan.fates}")
+        unresolved = result.coverage.identities.unresolved
+        if (unresolved == {}) != plan.is_over:
+            misses.append(f"unresolved {unresolved}")
+        assert not misses, "\n".join(misses)
         return result, seen
 
     async def hold(self, case: Case) -> tuple[Crawl, Seen]:
@@ -88,17 +91,19 @@ def audit(result: Crawl, web: Web, settings: Mapping[str, Any]) -> None:
     The account adds up; the servers saw what the ledger has and nothing else; no request trespasses; no origin sees
     more at once, or a shorter interval, than its policy allows.
     """
-    assert Frontier.of(result.crawler).error is None
+    error = Frontier.of(result.crawler).error
+    assert error is None, error
     result.assert_sound()
     booked, asked = on_this_web(result.wire_attempts(), web), asked_urls(web)
     assert booked == asked, f"only in the ledger: {booked - asked}, only asked: {asked - booked}"
-    assert web.trespasses == []
+    assert web.trespasses == [], web.trespasses
     limit, interval_s = settings["CONCURRENT_REQUESTS_PER_DOMAIN"], settings["DOWNLOAD_DELAY"]
     for origin in web.log.origins():
-        assert web.log.max_simultaneous(origin) <= limit, origin
+        most = web.log.max_simultaneous(origin)
+        assert most <= limit, f"{most} at once at {origin}"
         gap_s = web.log.smallest_gap_s(origin)
         if limit == 1 and gap_s is not None:
-            assert gap_s >= interval_s - CLOCKS_S, origin
+            assert gap_s >= interval_s - CLOCKS_S, f"{gap_s} s between two at {origin}"
 
 
 def asked_urls(web: Web) -> Counter[str]:
