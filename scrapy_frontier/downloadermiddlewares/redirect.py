@@ -6,21 +6,30 @@ it in as a reference of its own.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
+from parsel import Selector
 from scrapy.downloadermiddlewares import redirect
 from scrapy.http import HtmlResponse
-from w3lib.html import get_meta_refresh
 
 from scrapy_frontier.documents import document_base_url, document_encoding
 from scrapy_frontier.frontier import Frontier, hops
 from scrapy_frontier.identity import Rejection, origin_of, resolve
+from scrapy_frontier.identity.attributes import refresh_delay_s, refresh_target
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
 STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+
+_PRAGMA: Final = re.compile(r"http-equiv\s*=\s*[\"']?\s*refresh", re.IGNORECASE)
+
+_TEXT_ONLY: Final = frozenset(
+    {"iframe", "noembed", "noframes", "script", "style", "template", "textarea", "title", "xmp"}
+)
+"""Elements whose content is text to a browser (HTML Standard, section 13.2.6), whatever tags it shows."""
 
 META_REFRESH_LIMIT: Final = 4096
 """How many characters of a page are searched for a meta refresh, as Scrapy does."""
@@ -45,7 +54,7 @@ class _Hops(redirect.BaseRedirectMiddleware):
         hop = super()._build_redirect_request(source_request, response, url=url, **kwargs)
         if origin_of(hop.url) != origin_of(source_request.url):
             # Scrapy compares hosts for the first; what is meant for one origin is shown to no other.
-            for header in ("Cookie", "Authorization", "Proxy-Authorization"):
+            for header in ("Cookie", "Authorization"):
                 hop.headers.pop(header, None)
         return hop
 
@@ -57,9 +66,14 @@ class RedirectMiddleware(_Hops, redirect.RedirectMiddleware):
         """The next hop, or the response where it is to be taken as it is."""
         if response.status not in STATUSES or self._is_handled(request, response):
             return response
-        location = response.headers.get("Location")
-        if location is None:
+        locations = set(response.headers.getlist("Location"))
+        if not locations:
             return response
+        if len(locations) > 1:
+            # Different ones are the mark of an injected header: browsers refuse them too.
+            listed = ", ".join(sorted(value.decode("latin-1") for value in locations))
+            raise hops.HopRefused(hops.AMBIGUOUS, listed, hops.chain_of(request))
+        (location,) = locations
         target = resolve(location, request.url)
         if isinstance(target, Rejection):
             hops.refuse(Frontier.of(self.crawler), request, target)
@@ -95,12 +109,11 @@ class MetaRefreshMiddleware(_Hops, redirect.MetaRefreshMiddleware):
             or not isinstance(response, HtmlResponse)
         ):
             return response
-        encoding = document_encoding(response)
-        interval_s, reference = get_meta_refresh(
-            response.text[:META_REFRESH_LIMIT], "", encoding, ignore_tags=self._ignore_tags
-        )
-        if not reference or interval_s is None or interval_s >= self._maxdelay:
+        content = self._refresh_of(response)
+        reference = None if content is None else refresh_target(content)
+        if content is None or reference is None or refresh_delay_s(content) >= self._maxdelay:
             return response
+        encoding = document_encoding(response)
         target = resolve(reference, document_base_url(response), encoding)
         if isinstance(target, Rejection):
             hops.refuse(Frontier.of(self.crawler), request, target)
@@ -109,6 +122,18 @@ class MetaRefreshMiddleware(_Hops, redirect.MetaRefreshMiddleware):
             return response
         hop = self._redirect_request_using_get(request, response, target.href)
         return self._admitted(request, response, hop, "meta refresh")
+
+    def _refresh_of(self, response: HtmlResponse) -> str | None:
+        """The `content` of the page's refresh pragma, where it has one that is an element of the document."""
+        head = response.text[:META_REFRESH_LIMIT]
+        if _PRAGMA.search(head) is None:
+            return None
+        ignored = {*_TEXT_ONLY, *self._ignore_tags}
+        for meta in Selector(text=head, type="html").xpath("//meta[@http-equiv and @content]"):
+            ancestors = {element.tag for element in meta.root.iterancestors()}
+            if meta.attrib["http-equiv"].strip().lower() == "refresh" and not ancestors & ignored:
+                return meta.attrib["content"]
+        return None
 
 
 def _becomes_get(request: Request, response: Response) -> bool:

@@ -108,7 +108,8 @@ async def _check(
     opened = frontier.opened
     is_robots = opened.fetches_robots(request)
     # What an admitted page needs to be fetched at all is admitted with it, and so is the robots.txt of its origin.
-    if holder is None and not (is_robots and request.url == f"{resolved.origin}/robots.txt"):
+    # A robots.txt that lies elsewhere is followed there (RFC 9309, section 2.3.1.2).
+    if holder is None and not is_robots:
         verdict = opened.admission.verdict(request, resolved)[0]
         if verdict.event is Event.EXCLUDE:
             opened.intake.refer_direct(request, resolved, None, None, verdict)

@@ -75,7 +75,7 @@ class Dispatch:
         base_policy = lru_cache(maxsize=4096)(partial(_policy_of, politeness))
         self.on_forbidden: Callable[[Head], None] = lambda _: None
         """Told of each URL that robots.txt keeps from being handed out."""
-        self.robots = RobotsGates(schedule, writer, clock, base_policy, self._excluded)
+        self.robots = RobotsGates(schedule, writer, clock, base_policy)
         self._policy = self.robots.policy
         self.scheduled: int = 0
         """Identities in state `scheduled`, in memory or in the store, not handed out."""
@@ -277,9 +277,6 @@ class Dispatch:
         if not kept:
             del self._volatile[identity_id]
         return request
-
-    def _excluded(self, count: int) -> None:
-        self.scheduled -= count
 
     # Gates
 

@@ -35,6 +35,9 @@ REFUSED: Final = "redirect.refused"
 LIMIT: Final = "redirect.limit"
 """Rule: the chain has had `REDIRECT_MAX_TIMES` hops."""
 
+AMBIGUOUS: Final = "location.ambiguous"
+"""Rule: the response has several Location headers that differ (Fetch Standard, "location URL")."""
+
 LOOP: Final = "redirect.loop"
 """Rule: the chain comes back to a URL of its own, and nothing was said meanwhile that could change the answer."""
 

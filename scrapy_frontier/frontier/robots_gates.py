@@ -12,7 +12,7 @@ from scrapy_frontier.frontier.robots import WAIVER, OriginRobots, Robots, reason
 from scrapy_frontier.policy.politeness import OriginPolicy
 from scrapy_frontier.policy.robots import ROBOTS_PENDING, Decision, Ruling
 from scrapy_frontier.scheduling import GateState
-from scrapy_frontier.states import Event, State
+from scrapy_frontier.states import Event
 from scrapy_frontier.store import rows
 from scrapy_frontier.store.messages import Head, Message, Read, Reason, Tally, Transit
 
@@ -33,14 +33,11 @@ class RobotsGates:
         writer: Writer,
         clock: Clock,
         base_policy: Callable[[str], OriginPolicy],
-        forbidden: Callable[[int], None],
     ) -> None:
-        """`forbidden` is told how many scheduled URLs are excluded without having been handed out."""
         self._schedule = schedule
         self._writer = writer
         self._clock = clock
         self.robots: Robots | None = None
-        self.forbidden = forbidden
         self._base_policy = base_policy
         self.floors: dict[str, float] = {}
         """Seconds that Crawl-delay keeps between the requests of a gate."""
@@ -113,7 +110,7 @@ class RobotsGates:
                 self._schedule.reopen(gate_key, now, GateState.ROBOTS_PENDING)
 
     def changed(self, found: OriginRobots) -> None:
-        """Judge again what waits at an origin, and what its robots.txt had excluded."""
+        """Judge again what an origin's robots.txt had excluded; what waits there is judged when its turn comes."""
         for origin_id in found.queues:
             self._judge_from(found, origin_id, 0)
 
@@ -165,30 +162,18 @@ class RobotsGates:
             )
 
     def _judge_from(self, found: OriginRobots, origin_id: int, after: int) -> None:
-        query = partial(rows.judged_by_robots, origin_id=origin_id, after=after, limit=CHUNK)
+        query = partial(rows.excluded_by_robots, origin_id=origin_id, after=after, limit=CHUNK)
         self._writer.send(Read(query, partial(self._judge, found, origin_id)))
 
-    def _judge(
-        self, found: OriginRobots, origin_id: int, part: list[tuple[int, str, int, int]]
-    ) -> None:
+    def _judge(self, found: OriginRobots, origin_id: int, part: list[tuple[int, str, int]]) -> None:
         assert self.robots is not None
-        now = self._clock.now()
-        for identity_id, url, state, is_waived in part:
+        for identity_id, url, is_waived in part:
             decision = self.robots.decide(found.origin, url, is_waived=bool(is_waived))
             reason = Reason(decision.rule, reason_data(decision))
-            if state == State.SUPPRESSED and decision.ruling is Ruling.ALLOWED:
+            if decision.ruling is Ruling.ALLOWED:
                 self._send(Transit([identity_id], Event.READMIT, reason, self._now_ms()))
-            elif state == State.SCHEDULED and decision.ruling is Ruling.FORBIDDEN:
-                # What was handed out meanwhile has been judged already.
-                self._forbid(origin_id, identity_id, reason, now)
         if len(part) >= CHUNK:
             self._judge_from(found, origin_id, part[-1][0])
-
-    def _forbid(self, origin_id: int, identity_id: int, reason: Reason, now: float) -> None:
-        if not self._schedule.discard(origin_id, identity_id, now):
-            return
-        self.forbidden(1)
-        self._send(Transit([identity_id], Event.EXCLUDE, reason, self._now_ms()))
 
     def _send(self, message: Message) -> None:
         self._writer.send(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import logging
 import random
 from dataclasses import replace
@@ -80,14 +81,14 @@ def make(
         """Send Scrapy's own signal, with a parser of the kind that its receivers expect."""
         await crawler.signals.send_catch_log_async(
             signals.robots_parsed,
-            robotparser=parser.from_crawler(crawler, record.text),
+            robotparser=parser.from_crawler(crawler, _without_mark(record.text)),
             request=Request(f"{record.origin}/robots.txt"),
         )
 
     def judge_of(record: RobotsRecord) -> Judge:
         if parser is ProtegoRobotParser:
             return Judge(record)
-        return ParserJudge(record, parser.from_crawler(crawler, record.text), agent)
+        return ParserJudge(record, parser.from_crawler(crawler, _without_mark(record.text)), agent)
 
     return Robots(
         chosen,
@@ -100,6 +101,11 @@ def make(
         parsed=announce,
         judge_of=judge_of,
     )
+
+
+def _without_mark(text: bytes) -> bytes:
+    """The text as parsers that know no byte order mark can read it."""
+    return text.removeprefix(codecs.BOM_UTF8)
 
 
 class ParserJudge(Judge):

@@ -73,3 +73,10 @@ def refresh_target(content: str) -> str | None:
     if url[:1] in {'"', "'"}:
         url = url[1:].partition(url[0])[0]
     return url or None
+
+
+def refresh_delay_s(content: str) -> float:
+    """Return after how many seconds the `content` of a refresh takes effect; its fraction does not count there."""
+    time = _REFRESH_TIME.match(content)
+    digits = re.match(r"\d+", time.group().strip()) if time is not None else None
+    return float(digits.group()) if digits is not None else 0.0

@@ -266,6 +266,17 @@ class Batch:
         self.visits[self.visits.index(taken)] = (*taken[:5], 0)
         return (taken[0], taken[3], taken[4]), len(fresh) > 1
 
+    def drop_waiting_visits(self, identity_id: int) -> None:
+        """No visit of this identity waits any more."""
+        if not self.is_waiting(identity_id):
+            return
+        self.set_waiting(identity_id, False)
+        self.visits = [(*row[:5], 0) if row[1] == identity_id else row for row in self.visits]
+        self.cursor.execute(
+            "UPDATE visit SET is_waiting = 0 WHERE is_waiting = 1 AND identity_id = ?",
+            (identity_id,),
+        )
+
     def payload_of(self, attempt_id: int) -> bytes | None:
         """The digest of the payload that an attempt has brought, None where it has brought none."""
         for row in self.finished_attempts:

@@ -55,6 +55,9 @@ def transit(batch: Batch, message: Transit) -> None:
             batch.schedule(standing)
         if standing.state == State.TERMINAL:
             serve_waiting(batch, standing, message.at_ms)
+        elif standing.state == State.SUPPRESSED:
+            # The rule holds for the URL, not for one request.
+            batch.drop_waiting_visits(identity_id)
         elif standing.state == State.DEFERRED and message.reason.code == UNSERIALISABLE:
             # Its request is lost, but one that waits behind it is not.
             serve_waiting(batch, standing, message.at_ms, Event.RELEASE)

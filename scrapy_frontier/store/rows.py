@@ -194,19 +194,19 @@ def deferred_by(cursor: Cursor, origin_id: int, code: str) -> list[int]:
     return [row[0] for row in cursor.fetchall()]
 
 
-def judged_by_robots(
+def excluded_by_robots(
     cursor: Cursor, origin_id: int, after: int, limit: int
-) -> list[tuple[int, str, int, int]]:
-    """(identity id, URL, state, whether waived) of the origin's identities that wait or that robots.txt excludes."""
+) -> list[tuple[int, str, int]]:
+    """(identity id, URL, whether waived) of the origin's identities that its robots.txt excludes."""
     cursor.execute(
-        "SELECT c.identity_id, i.url, c.state,"
+        "SELECT c.identity_id, i.url,"
         " instr(coalesce(CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END, ''),"
         " '\"dont_obey_robotstxt\":true') > 0"
         " FROM current AS c JOIN identity AS i USING (identity_id)"
         " LEFT JOIN visit AS v ON v.visit_id = c.visit_id"
         " LEFT JOIN reason AS r ON r.reason_id = c.reason_id"
         " WHERE c.origin_id = ? AND c.identity_id > ?"
-        " AND (c.state = 3 OR c.state = 9 AND r.code = 'robots.disallow')"
+        " AND c.state = 9 AND r.code = 'robots.disallow'"
         " ORDER BY c.identity_id LIMIT ?",
         (origin_id, after, limit),
     )

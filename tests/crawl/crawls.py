@@ -39,6 +39,17 @@ BASE_SETTINGS: Mapping[str, Any] = {
 }
 
 
+def _has_faulty_sqlite() -> bool:
+    with open_store("sqlite://", create=True) as store:
+        return store.library.has_wal_reset_fault
+
+
+needs_two_writers = pytest.mark.skipif(
+    _has_faulty_sqlite(),
+    reason="an SQLite with the WAL-reset fault lets one process write at a time",
+)
+
+
 class Follower(Spider):
     """Follows every link of every page; `seeds` are its start URLs."""
 

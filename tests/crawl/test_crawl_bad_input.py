@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import BASE_SETTINGS, Crawl, Follower, Lab
+from crawls import BASE_SETTINGS, Crawl, Follower, Lab, needs_two_writers
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
@@ -165,6 +165,7 @@ async def test_run_of_another_spider(lab: Lab) -> None:
     assert mine.coverage.run.spider == "other"
 
 
+@needs_two_writers
 async def test_run_that_is_being_crawled(lab: Lab) -> None:
     """A second opening of a run is refused, and the first goes on."""
 

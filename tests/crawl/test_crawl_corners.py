@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from crawls import Follower, Lab
+from crawls import Follower, Lab, needs_two_writers
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import CloseSpider, IgnoreRequest
@@ -250,6 +250,7 @@ async def test_two_jobs_in_one_store(lab: Lab) -> None:
 # Several at once, none limited, nothing at all
 
 
+@needs_two_writers
 async def test_two_crawls_in_one_process(lab: Lab) -> None:
     """Two spiders share a process and a store, each with its own run and frontier."""
     lab.main.on("/", page("", [f"/{number}" for number in range(20)]))

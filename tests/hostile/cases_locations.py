@@ -24,6 +24,7 @@ def leads_to(web: Web, location: str | bytes | Callable[[Web], str], label: str)
     """A redirect from A/r/x by this `Location` asks for what `label` says."""
     value = location(web) if callable(location) else location
     web.a.on("/r/x", redirect(value))
+    web.a.on("/r/x?q=1", MISSED)
     for origin in (web.a, web.b):
         origin.otherwise = MISSED
     return Plan(requests=[web.a / "r/x"], asked={"A/r/x": 1, label: 1}, delivered=[label])
@@ -168,14 +169,17 @@ def without_location(web: Web) -> Plan:
 
 
 @CASES.add(
-    "location.empty", "An empty `Location`, without a cookie", "It leads back: a circle, by name"
+    "location.empty",
+    "An empty `Location` for ever, without a cookie",
+    "The errback is told after `REDIRECT_MAX_TIMES` (4) redirects",
 )
 def empty_location(web: Web) -> Plan:
     web.a.on("/r/x", redirect(""))
     return Plan(
         requests=[web.a / "r/x"],
-        asked={"A/r/x": 1},
-        failed={"A/r/x": "redirect.loop"},
+        settings={"REDIRECT_MAX_TIMES": 4},
+        asked={"A/r/x": 5},
+        failed={"A/r/x": "redirect.limit"},
         fates={"A/r/x": "redirected redirect.refused"},
     )
 

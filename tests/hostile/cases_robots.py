@@ -63,7 +63,7 @@ def waiting(web: Web, answer: Answer) -> Plan:
         settings={**OBEY, **QUICK},
         asked={"A/robots.txt": AtLeast(2), "B/robots.txt": 1, "B/page": 1},
         delivered=["B/page"],
-        fates={"A/private/x": "scheduled admission.scope", "A/open": "scheduled admission.scope"},
+        fates={"A/private/x": "scheduled", "A/open": "scheduled"},
         is_over=False,
     )
 
@@ -218,7 +218,7 @@ SHAPES: Final = {
     ),
     "robots.garbage-line": (
         "with binary garbage between the lines",
-        Answer(b"\xff\xfe\0\x01 junk\nUser-agent: *\n\x80\x81: \xff\nDisallow: /private\n"),
+        Answer(b"\0\x01\xff\xfe junk\nUser-agent: *\n\x80\x81: \xff\nDisallow: /private\n"),
     ),
     "robots.gzip": ("compressed", Answer(PRIVATE, content_type="text/plain", is_gzipped=True)),
     "robots.typed": ("sent as an image", Answer(PRIVATE, content_type="image/png")),

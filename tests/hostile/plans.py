@@ -67,7 +67,7 @@ class Seen:
     def take(self, response: Any) -> None:
         """A callback was called."""
         self.responses.append(response)
-        self.delivered.append(self.web.label(response.url))
+        self.delivered.append(self.web.label(response.request.url))
 
     def lose(self, failure: Failure) -> None:
         """An errback was called."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
 from scrapy_frontier.frontier.runs import OpenRun, open_run, transaction
@@ -26,7 +27,7 @@ from scrapy_frontier.store.messages import (
     Source,
     Verdict,
 )
-from scrapy_frontier.store.opening import Store
+from scrapy_frontier.store.opening import Store, open_store
 from scrapy_frontier.store.rows import cursor_of
 
 NOW = 1_764_550_000_000
@@ -34,6 +35,17 @@ ADMITTED = Verdict(Event.ENQUEUE, Reason("admission.scope"))
 EXCLUDED = Verdict(Event.EXCLUDE, Reason("scope.path"))
 LINK = int(ReferenceKind.LINK)
 SEED = int(ReferenceKind.SEED)
+
+
+def _has_faulty_sqlite() -> bool:
+    with open_store("sqlite://", create=True) as store:
+        return store.library.has_wal_reset_fault
+
+
+needs_two_writers = pytest.mark.skipif(
+    _has_faulty_sqlite(),
+    reason="an SQLite with the WAL-reset fault lets one process write at a time",
+)
 
 
 class Bench:
@@ -104,11 +116,11 @@ class Bench:
         self.apply(reference(path, on_commit=known.append, **fields))
         return known[0]
 
-    def dispatch(self, identity_id: int) -> Lease:
+    def dispatch(self, identity_id: int, *, is_direct: bool = False) -> Lease:
         """A lease that was granted."""
         lease = Lease(identity_id)
         granted: list[bool] = []
-        self.apply(Dispatch(lease, NOW, Reason("band.0"), granted.append))
+        self.apply(Dispatch(lease, NOW, Reason("band.0"), granted.append, is_direct=is_direct))
         assert granted == [True]
         return lease
 
@@ -136,9 +148,9 @@ class Bench:
         """The response is in."""
         return self.move(lease, Event.RESPOND, None, Finding("http.200", 200, 10, payload))
 
-    def fetch_again(self, lease: Lease) -> Lease:
+    def fetch_again(self, lease: Lease, *, is_direct: bool = False) -> Lease:
         """Dispatch the identity of an old lease, and respond; the new lease."""
-        again = self.dispatch(lease.identity_id)
+        again = self.dispatch(lease.identity_id, is_direct=is_direct)
         assert self.respond(again)
         return again
 

@@ -16,6 +16,7 @@ from apply_bench import (
     Bench,
     disposition_of,
     dump,
+    needs_two_writers,
     reference,
 )
 
@@ -145,14 +146,14 @@ def test_direct_reference_is_not_offered(bench: Bench) -> None:
             ]
 
     known = bench.refer("a", is_direct=True, record=None)
-    assert offered() == []
-    lease = bench.dispatch(known.identity_id)
-    bench.respond(lease)
-    bench.finish(lease)
-    committed = bench.apply(reference("a", is_direct=True, is_visit=True, record=None))
-    assert committed.scheduled == []
-    assert offered() == []
-    bench.finish(bench.fetch_again(lease))
+    for _ in range(2):
+        assert offered() == []
+        lease = bench.dispatch(known.identity_id, is_direct=True)
+        bench.respond(lease)
+        bench.finish(lease)
+        again = reference("a", is_direct=True, is_visit=True, record=None)
+        assert bench.apply(again).scheduled == []
+    assert bench.account.attempts.total == 2
     bench.assert_sound()
 
 
@@ -294,6 +295,20 @@ def test_visits_in_waiting_outlive_an_exclusion(bench: Bench) -> None:
     lease = bench.dispatch(bench.refer("a").identity_id)
     bench.refer("a", is_visit=True)
     bench.move(lease, Event.EXCLUDE, None, Finding("request.ignored"))
+    assert bench.rows("SELECT count(*) FROM visit WHERE is_waiting = 1") == [(0,)]
+    bench.assert_sound()
+
+
+@pytest.mark.parametrize("rule", ["robots.disallow", "scope.path"])
+def test_waiting_visits_of_an_excluded_identity(bench: Bench, rule: str) -> None:
+    """A rule that excludes a URL at its turn leaves no visit waiting for a turn that never comes."""
+    number = bench.refer("a").identity_id
+    bench.refer("a", is_visit=True)
+    bench.refer("a", is_visit=True)
+    for _ in range(3):
+        if bench.state(number) is State.SCHEDULED:
+            bench.apply(Transit([number], Event.EXCLUDE, Reason(rule), NOW))
+    assert bench.state(number) is State.SUPPRESSED
     assert bench.rows("SELECT count(*) FROM visit WHERE is_waiting = 1") == [(0,)]
     bench.assert_sound()
 
@@ -607,6 +622,7 @@ def test_rollback_keeps_nothing(bench: Bench) -> None:
         assert dump(other) == once
 
 
+@needs_two_writers
 def test_ids_that_another_process_took(tmp_path: Path) -> None:
     """After a reload every id is free, although another process has written to the same store."""
     url = f"sqlite:///{tmp_path / 'store.db'}"

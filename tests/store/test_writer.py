@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apply_bench import LINK, Bench, reference
+from apply_bench import LINK, Bench, needs_two_writers, reference
 
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.report.verify import verify
@@ -259,6 +259,7 @@ def test_store_that_stays_busy_is_an_error(desk: Desk, monkeypatch: pytest.Monke
     assert desk.bench.rows("SELECT count(*) FROM current") == [(0,)]
 
 
+@needs_two_writers
 def test_two_writers_on_one_store(url: str) -> None:
     """Each notices that the other has written, and neither takes an id that is taken."""
     one, other = Desk(url), Desk(url)
