@@ -125,7 +125,10 @@ class MetaRefreshMiddleware(_Hops, redirect.MetaRefreshMiddleware):
 
     def _refresh_of(self, response: HtmlResponse) -> str | None:
         """The `content` of the page's refresh pragma, where it has one that is an element of the document."""
-        head = response.text[:META_REFRESH_LIMIT]
+        text = response.text
+        head = text[:META_REFRESH_LIMIT]
+        if head.rfind("<") > head.rfind(">"):
+            head += text[META_REFRESH_LIMIT : text.find(">", META_REFRESH_LIMIT) + 1]
         if _PRAGMA.search(head) is None:
             return None
         ignored = {*_TEXT_ONLY, *self._ignore_tags}

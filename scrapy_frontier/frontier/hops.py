@@ -132,8 +132,13 @@ def _rises(old: Request, new: Request, counter: str) -> bool:
 
 
 def _asks_the_same(frontier: Frontier, old: Request, new: Request) -> bool:
-    resolve = frontier.opened.intake.resolve
-    return resolve(new) == resolve(old) and new.method == old.method and new.body == old.body
+    """Whether both would put the same on the wire; fragments are not sent."""
+    if new.method != old.method or new.body != old.body:
+        return False
+    before, after = map(frontier.opened.intake.resolve, (old, new))
+    if isinstance(before, Rejection) or isinstance(after, Rejection):
+        return False
+    return before.url == after.url
 
 
 def _go_on(frontier: Frontier, attempt: Attempt, request: Request, *, is_redirect: bool) -> None:
