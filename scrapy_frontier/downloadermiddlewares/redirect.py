@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_frontier.documents import document_base_url, document_encoding
 from scrapy_frontier.frontier import Frontier, hops
-from scrapy_frontier.identity import Rejection, origin_of, resolve
+from scrapy_frontier.identity import Rejection, host_of, origin_of, resolve
 from scrapy_frontier.identity.attributes import refresh_delay_s, refresh_target
 
 if TYPE_CHECKING:
@@ -56,7 +56,20 @@ class _Hops(redirect.BaseRedirectMiddleware):
             # Scrapy compares hosts for the first; what is meant for one origin is shown to no other.
             for header in ("Cookie", "Authorization"):
                 hop.headers.pop(header, None)
-        return hop
+        cookies = _cookies_for_others(source_request)
+        return hop.replace(cookies=cookies) if cookies else hop
+
+
+def _cookies_for_others(request: Request) -> list[Any]:
+    """Cookies that the spider gave for a domain which is not that of this request: they may be for a later hop."""
+    if not isinstance(request.cookies, list):
+        return []
+    host = f".{host_of(request.url)}"
+    return [
+        cookie
+        for cookie in request.cookies
+        if cookie.get("domain") and not host.endswith(f".{str(cookie['domain']).lstrip('.')}")
+    ]
 
 
 class RedirectMiddleware(_Hops, redirect.RedirectMiddleware):

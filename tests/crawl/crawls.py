@@ -147,6 +147,14 @@ class Result:
         )
         return Counter(dict(found))
 
+    def lost_attempts(self) -> Counter[str]:
+        """Attempts whose process ended before they did, by URL; some of them had reached the server."""
+        found = self.rows(
+            "SELECT i.url, count(*) FROM attempt AS a JOIN identity AS i USING (identity_id)"
+            " JOIN reason AS r ON r.reason_id = a.outcome_id WHERE r.code = 'lease.lost' GROUP BY 1"
+        )
+        return Counter(dict(found))
+
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """The answer of the store to a query."""
         with open_store(self.store_url, read_only=True) as store, store.reader() as connection:
@@ -185,13 +193,18 @@ class Crawl(Result):
         assert self.stats["frontier/refused"] == 0
         return self
 
-    def assert_exhausted(self) -> Self:
-        """The crawl ended by itself, with nothing left over, and ledger and server agree."""
+    def assert_finished(self) -> Self:
+        """The crawl ended by itself, with nothing left over."""
         self.assert_sound()
         assert self.reason == "finished", Frontier.of(self.crawler).error
         assert self.coverage.stop.reason == "exhausted"
         assert self.coverage.run.state == "finished"
         assert self.coverage.identities.unresolved == {}
+        return self
+
+    def assert_exhausted(self) -> Self:
+        """It ended by itself, with nothing left over, and ledger and server agree."""
+        self.assert_finished()
         booked, asked = self.wire_attempts(), self.log.hits_by_url()
         assert booked == asked, (
             f"only in the ledger: {booked - asked}, only asked: {asked - booked}"

@@ -38,15 +38,6 @@ def answered(log: RequestLog) -> Counter[str]:
     return Counter(hit.path for hit in log if hit.outcome == "sent" and hit.status != 503)
 
 
-def lost_attempts(result: Result) -> Counter[str]:
-    """Attempts whose process died, by URL."""
-    found = result.rows(
-        "SELECT i.url, count(*) FROM attempt AS a JOIN identity AS i USING (identity_id)"
-        " JOIN reason AS r ON r.reason_id = a.outcome_id WHERE r.code = 'lease.lost' GROUP BY 1"
-    )
-    return Counter(dict(found))
-
-
 def reclaimed(result: Result) -> int:
     """How many leases of dead processes were taken back: what was in flight or in its callback."""
     query = f"SELECT count(*) FROM transition WHERE event = {Event.RECLAIM:d}"
@@ -55,7 +46,7 @@ def reclaimed(result: Result) -> int:
 
 def assert_repeats_were_in_flight(result: Result, hits: list[Hit]) -> None:
     """A page was asked for again only because it failed, or because its lease was lost."""
-    expected = result.wire_attempts() + lost_attempts(result)
+    expected = result.wire_attempts() + result.lost_attempts()
     asked = Counter(hit.url for hit in hits)
     assert all(count <= expected[url] for url, count in asked.items()), asked - expected
 

@@ -244,6 +244,9 @@ def userinfo_of_the_user(web: Web) -> Plan:
             and authorization(seen, "B/y") is None
             and not any("u:p" in str(hit.headers) for hit in web.log)
         ),
+        shows=lambda seen: (
+            f"{sum('authorization' in hit.headers for hit in web.log)} with `Authorization`"
+        ),
     )
 
 

@@ -427,6 +427,10 @@ def method_after(web: Web, method: str, status: int) -> Plan:
         told = {"content-type", "content-language"} & hit.headers.keys()
         return bodies == [b""] and not told and hit.headers.get("content-length", "0") == "0"
 
+    def shows(seen: Seen) -> str:
+        (body,) = bodies or [b""]
+        return "with the body" if body else "without a body"
+
     return Plan(
         requests=[
             ScrapyRequest(
@@ -436,6 +440,7 @@ def method_after(web: Web, method: str, status: int) -> Plan:
         asked={f"{method} A/form": 1, to: 1},
         delivered=["A/to"],
         proof=proof,
+        shows=shows,
     )
 
 

@@ -24,6 +24,20 @@ def told(seen: Seen, label: str) -> dict[str, str]:
     return {name: value for name, value in secrets_of(hit).items() if name != "referer"}
 
 
+def telling(seen: Seen) -> str:
+    """Who was told what, in words."""
+    told = {seen.web.label_of(hit): secrets_of(hit) for hit in seen.web.log}
+    words = [f"{label} is told {names(told[label])}" for label in told if told[label]]
+    return ", ".join(words) or "nobody is told anything"
+
+
+def names(headers: dict[str, str]) -> str:
+    """The headers by name, and by value where it is a short one."""
+    return " and ".join(
+        f"`{name}: {value}`" if len(value) < 10 else f"`{name}`" for name, value in headers.items()
+    )
+
+
 # FC25
 
 HOPS: Final[dict[str, tuple[str, Callable[[Web], str], str, dict[str, str]]]] = {
@@ -49,7 +63,13 @@ def with_credentials(web: Web, letter: str) -> Plan:
     def proof(seen: Seen) -> bool:
         return told(seen, first) == HOPS["d"][3] and told(seen, then) == expected
 
-    return Plan(requests=[request], asked={first: 1, then: 1}, delivered=[then], proof=proof)
+    return Plan(
+        requests=[request],
+        asked={first: 1, then: 1},
+        delivered=[then],
+        proof=proof,
+        shows=telling,
+    )
 
 
 for letter, title, right in (
@@ -76,6 +96,7 @@ def there_and_back(web: Web) -> Plan:
     return Plan(
         requests=[request],
         asked={"A/1": 1, "B/2": 1, "A/3": 1},
+        shows=telling,
         delivered=["A/3"],
         proof=lambda seen: told(seen, "B/2") == {} and told(seen, "A/3") == {},
     )
@@ -96,6 +117,7 @@ def jar(web: Web) -> Plan:
     return Plan(
         requests=[web.a / "1"],
         asked={"A/1": 1, "B/2": 1, "A/3": 1},
+        shows=telling,
         delivered=["A/3"],
         proof=lambda seen: told(seen, "B/2") == {} and told(seen, "A/3") == {"cookie": "sid=9"},
     )
@@ -113,6 +135,7 @@ def secure_cookie(web: Web) -> Plan:
     return Plan(
         requests=[web.s / "1"],
         asked={"S/1": 1, "P/2": 1},
+        shows=telling,
         delivered=["P/2"],
         proof=lambda seen: told(seen, "P/2") == {},
     )
@@ -133,6 +156,7 @@ def cookie_for_the_target(web: Web) -> Plan:
     return Plan(
         requests=[Request(web.a / "rr", cookies=cookies)],
         asked={"A/rr": 1, "B/c3": 1},
+        shows=telling,
         delivered=["B/c3"],
         proof=lambda seen: told(seen, "A/rr") == {} and told(seen, "B/c3") == {"cookie": "foo=bar"},
     )
@@ -148,6 +172,7 @@ def cookie_for_another_host(web: Web) -> Plan:
     return Plan(
         requests=[web.a / "rr"],
         asked={"A/rr": 1, "B/c3": 1},
+        shows=telling,
         delivered=["B/c3"],
         proof=lambda seen: told(seen, "B/c3") == {},
     )
@@ -169,6 +194,7 @@ def referer(web: Web) -> Plan:
         requests=[web.a / "account?token=t0p"],
         follows=True,
         asked={"A/account?token=t0p": 1, "A/away": 1, "B/x": 1},
+        shows=telling,
         delivered=["A/account?token=t0p", "B/x"],
         proof=lambda seen: (
             "t0p" in str(secrets_of(web.hits("A/away")[0]))
@@ -188,6 +214,7 @@ def referer_of_the_user(web: Web) -> Plan:
     return Plan(
         requests=[Request(web.a / "away", headers={"Referer": web.a / "account?token=t0p"})],
         asked={"A/away": 1, "B/x": 1},
+        shows=telling,
         delivered=["B/x"],
         proof=lambda seen: "t0p" not in str(secrets_of(web.hits("B/x")[0])),
     )
@@ -214,6 +241,7 @@ def proxy(web: Web) -> Plan:
     return Plan(
         requests=[request],
         asked={"A/1": 1, "B/2": 1},
+        shows=telling,
         delivered=["B/2"],
         proof=proof,
     )
@@ -231,6 +259,7 @@ def proxy_header(web: Web) -> Plan:
     return Plan(
         requests=[request],
         asked={"A/1": 1, "B/2": 1},
+        shows=telling,
         delivered=["B/2"],
         proof=lambda seen: told(seen, "A/1") == told(seen, "B/2") == {},
     )

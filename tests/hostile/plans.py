@@ -90,7 +90,7 @@ class Plan:
 
     `asked`: each request that must reach a server, how often, and no other. `delivered` and `failed`: what callbacks
     and errbacks get; None where that does not matter. `proof`: what must be true besides. `fates`: how the identities
-    must stand in the ledger, as "state rule" or "disposition".
+    must stand in the ledger, as "state rule" or "disposition". `shows` says in words what the proof looks at.
     """
 
     requests: Sequence[str | Request] = ()
@@ -98,6 +98,7 @@ class Plan:
     delivered: Sequence[str] | None = ()
     failed: Mapping[str, str] | None = field(default_factory=dict)
     proof: Callable[[Seen], bool] = lambda seen: True
+    shows: Callable[[Seen], str] = lambda seen: ""
     fates: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -106,7 +107,7 @@ class Plan:
     """Whether nothing is left to do at the end."""
 
     def misses(self, seen: Seen) -> list[str]:
-        """What is not as it must be, for the servers and for the spider."""
+        """What is not as it must be, for the servers and for the spider. The proof rests on all the rest."""
         found = []
         asked = dict(seen.web.asked())
         if asked != dict(self.asked):
@@ -115,7 +116,7 @@ class Plan:
             found.append(f"delivered {seen.delivered} for {list(self.delivered)}")
         if self.failed is not None and set(seen.failed) != set(self.failed):
             found.append(f"failed {seen.failed} for {dict(self.failed)}")
-        if not self.proof(seen):
+        if not found and not self.proof(seen):
             found.append("the proof fails")
         if seen.web.trespasses:
             found.append(f"trespasses {seen.web.trespasses}")

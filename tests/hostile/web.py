@@ -91,6 +91,12 @@ class Web(ScriptedServer):
         label = self.label(hit.path if hit.path.startswith("http") else hit.url)
         return label if hit.method == "GET" else f"{hit.method} {label}"
 
+    def anonymous(self, words: str) -> str:
+        """The words with letters in the place of what differs from run to run: ports."""
+        for name, origin in self.origins.items():
+            words = words.replace(origin.url, name).replace(place(origin), f"host{name}")
+        return words
+
     def hits(self, label: str) -> list[Hit]:
         """The requests for this."""
         return [hit for hit in self.log if self.label_of(hit) == label]
