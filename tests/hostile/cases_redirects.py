@@ -141,6 +141,12 @@ def endless_chain(web: Web) -> Plan:
 # Chains
 
 
+def not_followed(web: Web, status: int) -> Plan:
+    """A status that sends nobody elsewhere, whatever its `Location`."""
+    web.a.on("/x", Answer(status=status, headers=(("Location", "/y"),)))
+    return Plan(requests=[web.a / "x"], asked={"A/x": 1}, failed={"A/x": f"HTTP {status}"})
+
+
 @CASES.add("chain", "A chain over four origins", "Each is asked once; the last page is delivered")
 def chain_over_origins(web: Web) -> Plan:
     web.a.on("/1", redirect(web.b / "2", 301))
@@ -219,6 +225,68 @@ def to_https(web: Web) -> Plan:
     )
 
 
+@CASES.add(
+    "chain.breaks",
+    "The second host of a chain resets the connection, each time",
+    "It is tried again (`RETRY_TIMES` 1); the errback is told",
+)
+def chain_that_breaks(web: Web) -> Plan:
+    web.a.on("/1", redirect(web.b / "2"))
+    web.b.on("/2", Answer(fault="reset"))
+    return Plan(
+        requests=[web.a / "1"],
+        asked={"A/1": 1, "B/2": 2},
+        failed={"B/2": "DownloadFailedError"},
+        fates={"A/1": "redirected redirect.302", "B/2": "failed download.reset"},
+    )
+
+
+@CASES.add(
+    "chain.retried",
+    "Each host of a chain answers 503 at first",
+    "Each is tried again, and the last page is delivered",
+)
+def chain_with_retries(web: Web) -> Plan:
+    busy = Answer(status=503)
+    web.a.on("/1", [busy, redirect(web.b / "2")])
+    web.b.on("/2", [busy, redirect("/3")])
+    web.b.on("/3", [busy, page("end")])
+    return Plan(
+        requests=[web.a / "1"],
+        settings={"RETRY_TIMES": 3},
+        asked={"A/1": 2, "B/2": 2, "B/3": 2},
+        delivered=["B/3"],
+    )
+
+
+@CASES.add(
+    "chain.visit",
+    "A page that was fetched is requested again over a redirect, with `dont_filter`",
+    "It is fetched again, as was wished",
+)
+def visit_over_a_redirect(web: Web) -> Plan:
+    web.a.on("/old", redirect("/new"))
+    web.a.on("/new", page("new"))
+    return Plan(
+        attributes={"second": ScrapyRequest(web.a / "old", dont_filter=True)},
+        requests=[web.a / "new"],
+        asked={"A/new": 2, "A/old": 1},
+        delivered=["A/new", "A/new"],
+    )
+
+
+for status in (300, 304, 305, 306):
+    CASES.add(
+        f"status.{status}", f"{status} with a `Location`", "It is not followed; the errback is told"
+    )(partial(not_followed, status=status))
+
+
+@CASES.add("status.201", "201 with a `Location`", "It is delivered")
+def created(web: Web) -> Plan:
+    web.a.on("/x", Answer("made", status=201, headers=(("Location", "/y"),)))
+    return Plan(requests=[web.a / "x"], asked={"A/x": 1}, delivered=["A/x"])
+
+
 # Circles
 
 
@@ -276,6 +344,45 @@ def circle_that_opens(web: Web) -> Plan:
         asked={"A/page": 2, "A/set": 1},
         delivered=["A/page"],
         fates={"A/page": "succeeded", "A/set": "redirected redirect.302"},
+    )
+
+
+@CASES.add(
+    "loop.cookie-first",
+    "A page sets a cookie and redirects to a check, which redirects back",
+    "The page is asked again, with the cookie, and delivered",
+)
+def cookie_check(web: Web) -> Plan:
+    web.a.on("/page", gate("/check"))
+    web.a.on("/check", redirect("/page"))
+    return Plan(
+        requests=[web.a / "page"],
+        asked={"A/page": 2, "A/check": 1},
+        delivered=["A/page"],
+        fates={"A/page": "succeeded", "A/check": "redirected redirect.302"},
+    )
+
+
+@CASES.add(
+    "loop.login",
+    "A page redirects to a login on another host, which sends back with a ticket for a cookie",
+    "The page is asked again, with the cookie, and delivered",
+)
+def login(web: Web) -> Plan:
+    def protected(request: Request) -> Answer:
+        if "ok=1" in request.headers.get("cookie", ""):
+            return page("in")
+        return redirect(web.b / "login")
+
+    cookie = ("Set-Cookie", "ok=1; Path=/")
+    web.a.on("/page", protected)
+    web.b.on("/login", redirect(web.a / "ticket?t=1"))
+    web.a.on("/ticket", Answer(status=302, headers=(("Location", "/page"), cookie)))
+    return Plan(
+        requests=[web.a / "page"],
+        asked={"A/page": 2, "B/login": 1, "A/ticket?t=1": 1},
+        delivered=["A/page"],
+        fates={"A/page": "succeeded"},
     )
 
 
@@ -450,6 +557,24 @@ for (method, status), after in METHODS.items():
         f"{status} in answer to a {method}",
         "The same again, with its body" if method == after else f"A {after} without a body",
     )(partial(method_after, method=method, status=status))
+
+
+@CASES.add(
+    "method.same-url",
+    "A form answers a POST with 303 to its own URL",
+    "That is asked by GET, and delivered: it is no circle",
+)
+def form(web: Web) -> Plan:
+    def answer(request: Request) -> Answer:
+        return redirect("/form", 303) if request.method == "POST" else page("thanks")
+
+    web.a.on("/form", answer)
+    return Plan(
+        requests=[ScrapyRequest(web.a / "form", method="POST", body=b"a=1")],
+        asked={"POST A/form": 1, "A/form": 1},
+        delivered=["A/form"],
+        fates={"A/form": "succeeded"},
+    )
 
 
 # Fragments

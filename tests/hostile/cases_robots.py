@@ -27,7 +27,7 @@ QUICK: Final = {"FRONTIER_ROBOTS_MAX_TRIES": 3, "DOWNLOAD_TIMEOUT": 0.3}
 def obeyed(web: Web, answer: Answer, settings: dict[str, Any] | None = None) -> Plan:
     """This robots.txt keeps everybody out of /private, and lets all else be."""
     web.a.on("/robots.txt", answer)
-    web.a.on("/open", page("open"))
+    web.a.otherwise = page("any")
     web.forbid(web.a / "private")
     return Plan(
         requests=[web.a / "private/x", web.a / "open"],
@@ -55,7 +55,7 @@ def allowed(web: Web, answer: Answer) -> Plan:
 def waiting(web: Web, answer: Answer) -> Plan:
     """While this is all that can be had, nothing of the host is asked for; it is tried more than once."""
     web.a.on("/robots.txt", answer)
-    web.b.on("/robots.txt", text("", 404))
+    web.a.otherwise = page("any")
     web.b.on("/page", page("page"))
     web.forbid(web.a / "private", web.a / "open")
     return Plan(
@@ -112,6 +112,9 @@ UNREACHABLE: Final = {
         "is shorter than its `Content-Length`",
         Answer("User-agent: *\n", content_length=500),
     ),
+    "robots.304": ("answers 304, unasked", Answer(status=304)),
+    "robots.999": ("answers with a status that nobody knows", text("User-agent: *\n", 999)),
+    "robots.no-http": ("answers with what is no HTTP", Answer(raw=b"\0\1\2 robots\r\n\r\n")),
     "robots.cut-chunked": (
         "is cut off between two chunks",
         Answer(PRIVATE * 20, is_chunked=True, fault="close", sent="half"),
@@ -143,11 +146,12 @@ def recovers(web: Web) -> Plan:
 def refused(web: Web) -> Plan:
     web.b.on("/page", page("page"))
     return Plan(
-        requests=[f"http://127.0.0.4:{web.b.port}/x", web.b / "page"],
+        requests=[web.x / "page", web.b / "page"],
         settings={**OBEY, **QUICK},
         asked={"B/robots.txt": 1, "B/page": 1},
         delivered=["B/page"],
         failed=None,
+        fates={"X/page": "scheduled"},
         is_over=False,
     )
 
@@ -163,6 +167,7 @@ HARMLESS: Final = {
     "robots.410": ("answers 410", text("gone", 410)),
     "robots.401": ("answers 401", text("who are you", 401)),
     "robots.empty": ("is empty", text("")),
+    "robots.204": ("answers 204", Answer(status=204)),
     "robots.html": ("is a page of HTML", page("Not found, but 200", ["/"])),
     "robots.garbage": (
         "is binary garbage",
@@ -245,13 +250,15 @@ for number, (what, answer) in SHAPES.items():
 )
 def many_rules(web: Web) -> Plan:
     web.a.on("/robots.txt", text("User-agent: *\n" + MANY))
-    web.a.otherwise = page("any")
     pages = [f"no/{number}" for number in range(0, 100, 17)]
+    web.a.on("/", page("", [f"/{path}{tail}" for path in pages for tail in ("", "?q=1")]))
+    web.a.otherwise = page("any")
     return Plan(
-        requests=[web.a / (path + tail) for path in pages for tail in ("", "?q=1")],
+        requests=[web.a / ""],
+        follows=True,
         settings=OBEY,
-        asked={"A/robots.txt": 1, **{f"A/{path}?q=1": 1 for path in pages}},
-        delivered=[f"A/{path}?q=1" for path in pages],
+        asked={"A/robots.txt": 1, "A/": 1, **{f"A/{path}?q=1": 1 for path in pages}},
+        delivered=["A/", *(f"A/{path}?q=1" for path in pages)],
         failed={f"A/{path}": FORBIDDEN for path in pages},
     )
 
@@ -324,42 +331,71 @@ for letter, (name, user_agent, is_allowed) in AGENTS.items():
     )(partial(agent, name=name, user_agent=user_agent, is_allowed=is_allowed))
 
 
+@CASES.add(
+    "robots.agent-setting",
+    "`ROBOTSTXT_USER_AGENT` names another robot than `USER_AGENT`",
+    "The group of the former holds",
+)
+def agent_of_the_setting(web: Web) -> Plan:
+    rules = text(
+        "User-agent: hostilebot\nDisallow: /open\n\nUser-agent: other\nDisallow: /private\n"
+    )
+    return obeyed(web, rules, {"ROBOTSTXT_USER_AGENT": "Other"})
+
+
 # FC07, FC10: paths
 
 
-@CASES.add(
-    "FC07",
-    "Dot segments before a disallowed path, and `//private/x`",
-    "Dot segments are resolved and then forbidden; `//private/x` is another path, and asked",
-)
-def dot_segments(web: Web) -> Plan:
+DOTS: Final = {"a": "pub/../private/x", "b": "./private/x", "c": "a/%2e%2e/private/x"}
+
+
+def dot_segments(web: Web, path: str) -> Plan:
     web.disallow(web.a, "/private")
     web.a.otherwise = page("any")
     web.forbid(web.a / "pub/..", web.a / "./", web.a / "a/")
-    paths = ("pub/../private/1", "./private/2", "a/%2e%2e/private/3")
     return Plan(
-        requests=[f"{web.a.url}/{path}" for path in (*paths, "/private/x")],
+        requests=[web.a / path],
+        settings=OBEY,
+        asked={"A/robots.txt": 1},
+        failed={f"A/{path}": FORBIDDEN},
+        fates={"A/private/x": "suppressed robots.disallow"},
+    )
+
+
+for letter, path in DOTS.items():
+    CASES.add(
+        f"FC07.{letter}",
+        f"`/{path}`, where `/private` is disallowed",
+        "It is `/private/x`, and not asked",
+    )(partial(dot_segments, path=path))
+
+
+@CASES.add(
+    "FC07.d", "`//private/x`, where `/private` is disallowed", "It is another path, and asked"
+)
+def doubled_slash(web: Web) -> Plan:
+    web.disallow(web.a, "/private")
+    web.a.otherwise = page("any")
+    return Plan(
+        requests=[f"{web.a.url}//private/x"],
         settings=OBEY,
         asked={"A/robots.txt": 1, "A//private/x": 1},
         delivered=["A//private/x"],
-        failed=None,
-        fates={f"A/private/{number}": "suppressed robots.disallow" for number in (1, 2, 3)},
     )
 
 
 @CASES.add("FC10", "`Disallow: /` and URLs without a path", "None is asked")
 def no_path(web: Web) -> Plan:
     web.a.on("/robots.txt", robots(["/"]))
-    web.forbid(f"{web.a.url}?", web.a / "?", web.a / "other")
+    web.forbid(f"{web.a.url}?", web.a / "?")
     return Plan(
-        requests=[web.a.url, f"{web.a.url}?q=a", web.a / "other"],
+        requests=[web.a.url, f"{web.a.url}?q=a"],
         settings=OBEY,
         asked={"A/robots.txt": 1},
         failed=None,
         fates={
             "A/": "suppressed robots.disallow",
             "A/?q=a": "suppressed robots.disallow",
-            "A/other": "suppressed robots.disallow",
         },
     )
 

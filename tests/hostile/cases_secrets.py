@@ -26,9 +26,20 @@ def told(seen: Seen, label: str) -> dict[str, str]:
 
 def telling(seen: Seen) -> str:
     """Who was told what, in words."""
-    told = {seen.web.label_of(hit): secrets_of(hit) for hit in seen.web.log}
-    words = [f"{label} is told {names(told[label])}" for label in told if told[label]]
+    telling = {label: told(seen, label) for label in seen.web.asked()}
+    words = [f"{label} is told {names(secrets)}" for label, secrets in telling.items() if secrets]
     return ", ".join(words) or "nobody is told anything"
+
+
+def referring(seen: Seen) -> str:
+    """Who was told where we came from, in words."""
+    telling = {seen.web.label_of(hit): hit.headers.get("referer", "") for hit in seen.web.log}
+    words = [
+        f"{label} is told `{seen.web.label(referer)}`"
+        for label, referer in telling.items()
+        if referer
+    ]
+    return ", ".join(words) or "nobody is told where we came from"
 
 
 def names(headers: dict[str, str]) -> str:
@@ -194,7 +205,7 @@ def referer(web: Web) -> Plan:
         requests=[web.a / "account?token=t0p"],
         follows=True,
         asked={"A/account?token=t0p": 1, "A/away": 1, "B/x": 1},
-        shows=telling,
+        shows=referring,
         delivered=["A/account?token=t0p", "B/x"],
         proof=lambda seen: (
             "t0p" in str(secrets_of(web.hits("A/away")[0]))
@@ -214,8 +225,25 @@ def referer_of_the_user(web: Web) -> Plan:
     return Plan(
         requests=[Request(web.a / "away", headers={"Referer": web.a / "account?token=t0p"})],
         asked={"A/away": 1, "B/x": 1},
-        shows=telling,
+        shows=referring,
         delivered=["B/x"],
+        proof=lambda seen: "t0p" not in str(secrets_of(web.hits("B/x")[0])),
+    )
+
+
+@CASES.add(
+    "secrets.referer-redirect",
+    "The URL that redirects to another host has a token itself",
+    "The other host does not learn that URL",
+)
+def referer_of_the_redirect(web: Web) -> Plan:
+    web.a.on("/away", redirect(web.b / "x"))
+    web.b.on("/x", page("end"))
+    return Plan(
+        requests=[web.a / "away?token=t0p"],
+        asked={"A/away?token=t0p": 1, "B/x": 1},
+        delivered=["B/x"],
+        shows=referring,
         proof=lambda seen: "t0p" not in str(secrets_of(web.hits("B/x")[0])),
     )
 

@@ -29,6 +29,9 @@ COMMAND: Final = "python -m tests.hostile.comparison"
 SHOWN: Final = 4
 """How many URLs of a kind are named in a cell; the others are counted."""
 
+LONGEST: Final = 60
+"""How many characters of a URL are shown."""
+
 HEAD: Final = f"""\
 # Beside Scrapy's default
 
@@ -40,7 +43,7 @@ cases are those of the test suite (`tests/hostile`), which holds the frontier to
 that users have reported. This page is written by `{COMMAND}`.
 
 A, B and C are hosts of their own, D is A's host at another port, P and S are http and https at one port of a further
-host. "Asked" is what the servers saw. A callback or an errback of the spider is named with the URL it was called for.
+host, and nobody listens at X. "Asked" is what the servers saw. A callback or an errback of the spider is named with the URL it was called for.
 """
 
 
@@ -108,7 +111,10 @@ def side(plan: Plan, seen: Seen, fault: str = "") -> Side:
 
 def in_words(plan: Plan, seen: Seen, fault: str) -> str:
     """What was asked, what the spider was told, and what the proof looks at."""
-    asked = [f"{label} ({count} times)" if count > 1 else label for label, count in in_order(seen)]
+    asked = [
+        f"{short(label)} ({count} times)" if count > 1 else short(label)
+        for label, count in in_order(seen)
+    ]
     told = []
     if seen.delivered:
         told.append(f"callback: {listed(seen.delivered)}")
@@ -127,9 +133,15 @@ def in_order(seen: Seen) -> Iterable[tuple[str, int]]:
 
 def listed(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
-    some = sorted(names)[:SHOWN] if len(names) > SHOWN + 1 else sorted(names)
+    some = [short(name) for name in sorted(names)]
+    some = some[:SHOWN] if len(some) > SHOWN + 1 else some
     more = f" and {len(names) - len(some)} more" if len(names) > len(some) else ""
     return ", ".join(some) + more
+
+
+def short(name: str) -> str:
+    """A name that fits into a cell."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def chosen(prefixes: Sequence[str]) -> dict[str, list[Case]]:

@@ -114,7 +114,7 @@ def asked_urls(web: Web) -> Counter[str]:
 
 def on_this_web(booked: Counter[str], web: Web) -> Counter[str]:
     """Attempts at origins that are served here: what nobody serves leaves no trace there."""
-    served = tuple(f"{origin.url}/" for origin in web.origins.values())
+    served = tuple(f"{origin.url}/" for origin in web.origins.values() if origin is not web.x)
     return Counter({url: times for url, times in booked.items() if url.startswith(served)})
 
 

@@ -127,6 +127,8 @@ class Probe(Spider):
     """Makes the requests of a plan and notes what comes of them."""
 
     name = "probe"
+    second: Request | None = None
+    """What the first callback requests."""
 
     def __init__(self, plan: Plan, seen: Seen, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -150,6 +152,9 @@ class Probe(Spider):
 
     def parse(self, response: Any) -> Any:
         self.seen.take(response)
+        if self.second is not None:
+            request, self.second = self.second, None
+            yield self.watched(request)
         if self.plan.follows and hasattr(response, "follow_all"):
             yield from response.follow_all(css="a", callback=self.parse, errback=self.lose)
 

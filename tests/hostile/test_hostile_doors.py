@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_frontier import HopRefused
 from scrapy_frontier.report.explain import IdentityExplained, explain
 from scrapy_frontier.store.opening import open_store
-from scrapy_frontier.testing import page, redirect, text
+from scrapy_frontier.testing import Answer, page, redirect, text
 
 from .cases import CASES
 from .lab import HostileLab
@@ -138,6 +138,19 @@ async def test_download_async_stays_in_scope(lab: HostileLab) -> None:
     assert len(result.items) == 3
     assert dict(web.asked()) == {"A/": 1, "A/moved": 1}
     assert result.fate(web.b / "x").reason == "scope.origin"
+
+
+async def test_download_async_from_an_unreachable_origin(lab: HostileLab) -> None:
+    """A fetch past the scheduler waits for a robots.txt too, and fails where it never comes."""
+    web = lab.web
+    web.a.on("/", page(""))
+    web.b.on("/robots.txt", Answer(status=503))
+    web.forbid(web.b / "x")
+    wanted = [Request(web.b / "x")]
+    result = await lab.crawl(Fetches, OBEY, wanted=wanted, seeds=[web.a / ""])
+    (item,) = result.items
+    assert "error" in item
+    assert dict(web.asked()) == {"A/robots.txt": 1, "A/": 1, "B/robots.txt": 2}
 
 
 async def test_download_async_in_a_circle(lab: HostileLab) -> None:
@@ -279,6 +292,29 @@ async def test_the_account_says_where_a_joined_requester_went(lab: HostileLab) -
     pages = explained(result, web.a / "new").references.pages
     assert set(pages) == {web.a / "", web.a / "old", web.a / "older"}
     assert result.coverage.references.by_kind["redirect"].duplicates == 2
+
+
+async def test_a_hop_to_what_is_excluded_already_is_told(lab: HostileLab) -> None:
+    """A chain that ends at a page which robots.txt kept out before has its errback told like the first one."""
+    web = lab.web
+    web.disallow(web.a, "/private")
+    web.a.on("/r", redirect("/private/x"))
+    told: list[tuple[str, list[str]]] = []
+
+    class Asks(Follower):
+        async def start(self) -> Any:
+            for path in ("private/x", "r"):
+                yield Request(web.a / path, errback=self.note)
+
+        def note(self, failure: Any) -> None:
+            chain = failure.request.meta.get("redirect_urls", [])
+            told.append((failure.request.url, chain))
+
+    result = await lab.crawl(Asks, OBEY)
+    result.assert_exhausted()
+    assert result.log.hits_by_path() == {"/robots.txt": 1, "/r": 1}
+    assert told[0] == (web.a / "private/x", [])
+    assert len(told) == 2
 
 
 async def test_an_errback_may_go_on(lab: HostileLab) -> None:

@@ -43,7 +43,7 @@ class Web(ScriptedServer):
     """Origins by one letter each.
 
     A, B and C are hosts of their own, D is A's host at another port, P and S are http and https at one port of a
-    further host.
+    further host. Nobody listens at X.
     """
 
     def __init__(self) -> None:
@@ -54,6 +54,8 @@ class Web(ScriptedServer):
         self.d = self.origin("D", "127.0.0.1")
         self.p = self.origin("P", TWIN_HOST)
         self.s = self.origins["S"] = Twin("S", self.p)
+        self.x = self.origins["X"] = Origin("X", "127.0.0.1")
+        self.x.listener.close()
         self._never: list[str] = []
         self._greetings: set[asyncio.Task[None]] = set()
 
@@ -104,7 +106,7 @@ class Web(ScriptedServer):
     # http and https at one port: the first byte tells
 
     async def _listen(self, origin: Origin) -> None:
-        if isinstance(origin, Twin):
+        if isinstance(origin, Twin) or origin is getattr(self, "x", None):
             return
         if origin is not getattr(self, "p", None):
             await super()._listen(origin)
