@@ -23,7 +23,9 @@ from scrapy_frontier.identity import (
     fetch_key,
     normalise_request_url,
     partition,
+    resolve,
 )
+from scrapy_frontier.identity import Reference as Found
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.observations import observed_reference
 from scrapy_frontier.states import Event
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from scrapy_frontier.clock import Clock
     from scrapy_frontier.frontier.attempts import Attempt
     from scrapy_frontier.frontier.requests import RequestCodec
-    from scrapy_frontier.identity import Reference as Found
     from scrapy_frontier.settings import FrontierSettings
     from scrapy_frontier.store.writer import Writer
 
@@ -181,6 +182,16 @@ class Intake:
             known = None if found.url is None else self._recent.get(found.url)
             page.observe(known, _line(found, is_followed=False))
             self._flush_if_due(page)
+
+    def take_sitemaps(self, robots_url: str, sitemaps: Sequence[str]) -> None:
+        """Keep the sitemaps that a robots.txt names; whether they are fetched is for the spider to say."""
+        page = Page(NOBODY, ReferenceKind.SITEMAP, 0, robots_url)
+        found = [Found.of(url, resolve(url, robots_url), tag="sitemap") for url in sitemaps]
+        self.take_inventory(page, found)
+        for reference in found:
+            if reference.rejection is not None:
+                page.reject(reference.rejection.rule, reference.observed)
+        self.flush(page)
 
     def flush(self, page: Page) -> None:
         """Send what the page has emitted and not yet sent."""

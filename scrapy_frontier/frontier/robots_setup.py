@@ -78,7 +78,9 @@ def make(
     agent = crawler.settings.get("ROBOTSTXT_USER_AGENT") or crawler.settings["USER_AGENT"]
 
     async def announce(record: RobotsRecord) -> None:
-        """Send Scrapy's own signal, with a parser of the kind that its receivers expect."""
+        """Keep the sitemaps it names, and send Scrapy's own signal, with a parser as its receivers expect."""
+        sitemaps = [sitemap.url for sitemap in Rules.parse(record.text).sitemaps]
+        frontier.opened.intake.take_sitemaps(f"{record.origin}/robots.txt", sitemaps)
         await crawler.signals.send_catch_log_async(
             signals.robots_parsed,
             robotparser=parser.from_crawler(crawler, _without_mark(record.text)),
