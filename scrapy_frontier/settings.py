@@ -228,6 +228,30 @@ class FrontierSettings:
         _count,
         "Messages waiting for the writer before callbacks and `start()` are made to wait.",
     )
+    dns_floor_s: float = _setting(
+        60.0,
+        _seconds,
+        "With a resolver of this package: seconds for which the addresses of a host are kept at the least, unless a"
+        " connection to them fails. A setting of the process, as `TWISTED_DNS_RESOLVER` is.",
+    )
+    dns_ceiling_s: float = _setting(
+        3600.0,
+        _seconds,
+        "With a resolver of this package: seconds for which the addresses of a host are kept at the most. A setting of"
+        " the process.",
+    )
+    dns_negative_s: float = _setting(
+        30.0,
+        _seconds,
+        "With a resolver of this package: seconds for which it is remembered that there is no such host. A failure to"
+        " find out is remembered for 5 seconds at the most. A setting of the process.",
+    )
+    gc_freeze: bool = _setting(
+        True,
+        _switch,
+        "When the first run of a process is open, what is in memory by then (modules, settings, the schema) is taken"
+        " out of the reach of Python's garbage collector (`gc.freeze`), which would scan it over and over otherwise.",
+    )
     report_dir: str | None = _setting(
         None,
         _optional_text,

@@ -43,6 +43,10 @@ SETTINGS: Final[Mapping[str, str]] = {
     "SPIDER_MIDDLEWARES": "The same.",
     "EXTENSIONS": "The add-on puts its statistics there.",
     "TWISTED_REACTOR": "Must be the asyncio reactor, which is the default.",
+    "TWISTED_DNS_RESOLVER": "May name a resolver whose answers age; a warning says where it is not in force.",
+    "DNSCACHE_ENABLED": "`False`: the frontier's resolvers keep no answer.",
+    "DNSCACHE_SIZE": "How many hosts they keep; the least recently used makes room.",
+    "DNS_TIMEOUT": "How many seconds a request waits for the addresses of its host.",
     "AUTOTHROTTLE_ENABLED": "Has no effect on the frontier's requests; a warning says so.",
     "DUPEFILTER_CLASS": "Is not used; a warning says so where it is set.",
 }
@@ -60,6 +64,7 @@ META: Final[Mapping[str, str]] = {
     "handle_httpstatus_list": "The same, for these.",
     "depth": "Set by Scrapy: how far the request is from the seeds.",
     "is_start_request": "Set by Scrapy on what `start()` yields.",
+    "proxy": "The host that is looked up again after a failed connection, in place of the URL's.",
     "retry_times": "Set by Scrapy; tells a retry from any other request that stands in for one.",
     "redirect_urls": "Set by Scrapy: the URLs of the chain so far.",
     "redirect_times": "Set by Scrapy; tells a redirect likewise.",

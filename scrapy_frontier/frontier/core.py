@@ -32,6 +32,7 @@ from scrapy_frontier.frontier.slots import META_KEY, SLOT, AutomaticSlot
 from scrapy_frontier.identity import Rejection, host_of
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.observations import observed_references
+from scrapy_frontier.resolver import forget_unreached
 from scrapy_frontier.settings import FrontierSettings
 from scrapy_frontier.states import Event
 from scrapy_frontier.store.messages import Dispatch, Lease, Move, Reason, Source
@@ -376,6 +377,7 @@ class Frontier:
 
     def note_exception(self, request: Request, exception: BaseException) -> None:
         """A download failed; what becomes of it is not known yet."""
+        forget_unreached(request, exception)
         attempt = self.attempts.get(request)
         if attempt is not None:
             attempt.exception = exception

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import random
 from collections.abc import Callable, Mapping
@@ -28,6 +29,7 @@ from scrapy_frontier.frontier.robots import Robots
 from scrapy_frontier.frontier.seeds import sift_start_urls
 from scrapy_frontier.frontier.wire import Wire
 from scrapy_frontier.policy.scope import DomainScope
+from scrapy_frontier.resolver import warn_of_unused
 from scrapy_frontier.scheduling import BandTable, Schedule
 from scrapy_frontier.settings import FrontierSettings, store_url
 from scrapy_frontier.states import Disposition, Event
@@ -124,6 +126,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     loop = seams.running_loop(frontier.crawler)
     engine = seams.engine_of(frontier.crawler)
     # What settings can get wrong comes before there is anything to undo.
+    warn_of_unused(scrapy_settings)
     rules = politeness.rules(scrapy_settings, spider)
     limits = Limits.from_settings(scrapy_settings)
     robots_rules = robots_setup.rules(settings, scrapy_settings)
@@ -184,6 +187,9 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     seams.watch_pages(engine, frontier)
     _reject_seeds(opened, spider, limits.url_length)
     _log_opening(opened)
+    if settings.gc_freeze and not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
     return opened
 
 

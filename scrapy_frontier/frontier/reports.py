@@ -43,8 +43,10 @@ POLICY_INPUTS: Final = (
 )
 """Settings of Scrapy that the frontier decides by."""
 
-_PLACES: Final = frozenset({"store", "run", "report_dir"})
-"""Settings that say where, and nothing of what is decided."""
+_PLACES: Final = frozenset(
+    {"store", "run", "report_dir", "gc_freeze", "dns_floor_s", "dns_ceiling_s", "dns_negative_s"}
+)
+"""Settings that say where, or how hosts are found, and nothing of what is decided."""
 
 
 def policy(

@@ -465,6 +465,7 @@ def chain_through_a_disallowed_path(web: Web) -> Plan:
 )
 def into_an_unreachable_origin(web: Web) -> Plan:
     web.b.on("/robots.txt", Answer("busy", status=503))
+    web.b.on("/page", page("page"))
     web.forbid(web.b / "page")
     web.a.on("/r", redirect(web.b / "page"))
     return Plan(
@@ -511,6 +512,10 @@ METHODS: Final = {
 }
 
 
+def has_body(method: str) -> bool:
+    return method in ("POST", "PUT")
+
+
 def method_after(web: Web, method: str, status: int) -> Plan:
     bodies: list[bytes] = []
 
@@ -520,15 +525,15 @@ def method_after(web: Web, method: str, status: int) -> Plan:
 
     web.a.on("/form", redirect("/to", status))
     web.a.on("/to", target)
-    has_body = method in ("POST", "PUT")
     after = METHODS[method, status]
-    headers = {"Content-Type": "text/plain", "Content-Language": "la"} if has_body else {}
+    body = b"body" if has_body(method) else b""
+    headers = {"Content-Type": "text/plain", "Content-Language": "la"} if body else {}
     to = "A/to" if after == "GET" else f"{after} A/to"
 
     def proof(seen: Seen) -> bool:
         (hit,) = web.hits(to)
         if after == method:
-            return bodies == [b"body" if has_body else b""] and (
+            return bodies == [body] and (
                 hit.headers.get("content-language") == headers.get("Content-Language")
             )
         told = {"content-type", "content-language"} & hit.headers.keys()
@@ -539,11 +544,7 @@ def method_after(web: Web, method: str, status: int) -> Plan:
         return "with the body" if body else "without a body"
 
     return Plan(
-        requests=[
-            ScrapyRequest(
-                web.a / "form", method=method, body=b"body" if has_body else b"", headers=headers
-            )
-        ],
+        requests=[ScrapyRequest(web.a / "form", method=method, body=body, headers=headers)],
         asked={f"{method} A/form": 1, to: 1},
         delivered=["A/to"],
         proof=proof,
@@ -555,7 +556,7 @@ for (method, status), after in METHODS.items():
     CASES.add(
         f"method.{method.lower()}-{status}",
         f"{status} in answer to a {method}",
-        "The same again, with its body" if method == after else f"A {after} without a body",
+        f"A {after} {'with the same' if has_body(after) else 'without a'} body",
     )(partial(method_after, method=method, status=status))
 
 

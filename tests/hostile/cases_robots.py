@@ -21,7 +21,7 @@ FORBIDDEN: Final = "Forbidden by robots.txt"
 
 PRIVATE: Final = "User-agent: *\nDisallow: /private\n"
 
-QUICK: Final = {"FRONTIER_ROBOTS_MAX_TRIES": 3, "DOWNLOAD_TIMEOUT": 0.3}
+QUICK: Final = {"DOWNLOAD_TIMEOUT": 0.3}
 
 
 def obeyed(web: Web, answer: Answer, settings: dict[str, Any] | None = None) -> Plan:

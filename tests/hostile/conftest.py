@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_twisted
 
+from .known_faults import KNOWN
 from .lab import HostileLab
 from .web import Web
 
@@ -18,6 +19,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     function = getattr(item, "function", None)
     if inspect.iscoroutinefunction(function):
         pytest_twisted.ensureDeferred(function)
+    if item.name in KNOWN:
+        item.add_marker(pytest.mark.xfail(reason=KNOWN[item.name], strict=False))
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "ROBOTSTXT_OBEY": False,
     "USER_AGENT": "hostilebot/1.0 (+https://example.com/bot)",
     "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-    "DOWNLOAD_DELAY": 0.02,
+    "DOWNLOAD_DELAY": 0.01,
     "DOWNLOAD_DELAY_JITTER": 0,
     "DOWNLOAD_TIMEOUT": 2,
     "RETRY_TIMES": 1,
@@ -43,6 +43,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
 """Of both sides."""
 
 FRONTIER_SETTINGS: Final[Mapping[str, Any]] = {
+    "FRONTIER_SYNCHRONOUS": "NORMAL",
     "FRONTIER_ROBOTS_MAX_TRIES": 2,
     "FRONTIER_ROBOTS_BACKOFF": 0.1,
 }

@@ -5,17 +5,21 @@ from __future__ import annotations
 import pytest
 
 from .cases import CASES
-from .comparison import PAGE, compare, page_of
+from .comparison import PAGE, SCRAPY, compare, page_of
 
-SOME = ["FC01.a", "FC02", "FC07", "FC14.a", "FC17.a", "FC19.b", "FC25.a", "FC30", "loop.2"]
+SOME = ["FC01.b", "FC02", "FC07.a", "FC14.a", "FC17.a", "FC19.b", "FC25.a", "FC30", "loop.2"]
 
 
 @pytest.mark.parametrize("number", SOME)
 async def test_rows(number: str) -> None:
-    """The row of the page is what both do now; the frontier is right, and Scrapy in no more than the page says."""
+    """The row of the page is what both do now, as far as it speaks of this version of Scrapy; the frontier is right."""
     row = await compare(CASES[number])
+    text = PAGE.read_text("utf-8")
+    (line,) = (line for line in text.splitlines() if line.startswith(f"| {number} |"))
     assert row.frontier.is_right
-    assert row.markdown() in PAGE.read_text("utf-8").splitlines()
+    assert line.endswith(f" | {row.frontier} |")
+    if SCRAPY in text:
+        assert line == row.markdown()
 
 
 def test_every_case_has_its_row() -> None:
