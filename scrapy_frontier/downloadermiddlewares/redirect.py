@@ -54,7 +54,7 @@ class _Hops(redirect.BaseRedirectMiddleware):
         hop = super()._build_redirect_request(source_request, response, url=url, **kwargs)
         if origin_of(hop.url) != origin_of(source_request.url):
             # Scrapy compares hosts for the first; what is meant for one origin is shown to no other.
-            for header in ("Cookie", "Authorization"):
+            for header in ("Cookie", "Authorization", "Referer"):
                 hop.headers.pop(header, None)
         cookies = _cookies_for_others(source_request)
         return hop.replace(cookies=cookies) if cookies else hop

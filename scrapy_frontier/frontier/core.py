@@ -418,9 +418,12 @@ class Frontier:
         url = result.url if isinstance(result, Response) else attempt.url
         page = Page(attempt.source, kind, attempt.depth + 1, url)
         token = CURRENT_PAGE.set(page)
+        # The download is over: what the callback fetches is no part of it.
+        downloaded = CURRENT_ATTEMPT.set(None)
         try:
             yield page
         finally:
+            CURRENT_ATTEMPT.reset(downloaded)
             CURRENT_PAGE.reset(token)
 
     def processed(self, request: Request, result: object, page: Page | None) -> None:

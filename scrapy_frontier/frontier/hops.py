@@ -6,8 +6,8 @@ same thing again, and else as a reference of its own, that is admitted and waits
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from scrapy.exceptions import IgnoreRequest
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_frontier.frontier.core import Frontier
+    from scrapy_frontier.store.messages import Known
 
 REPLACED: Final = "request.replaced"
 """A middleware answered with another request, without a response from the wire and without a failure."""
@@ -31,6 +32,9 @@ REPLACED: Final = "request.replaced"
 
 REFUSED: Final = "redirect.refused"
 """A redirect that was not followed; the inputs name the rule."""
+
+COOKIE_SET_AT: Final = "frontier_cookie_set_at"
+"""Key of meta: the place in the chain of the last response that set a cookie."""
 
 LIMIT: Final = "redirect.limit"
 """Rule: the chain has had `REDIRECT_MAX_TIMES` hops."""
@@ -75,10 +79,13 @@ def judge(frontier: Frontier, request: Request, response: Response, hop: Request
     if _asks_the_same(frontier, request, hop):
         # As a browser would: the same question once more, as far as the budget reaches.
         return
-    if _comes_back(chain, resolved.url):
-        if "Set-Cookie" not in response.headers:
+    if "Set-Cookie" in response.headers:
+        hop.meta[COOKIE_SET_AT] = len(chain) - 1
+    earlier = _place_in(chain if hop.method == request.method else chain[:-1], resolved.url)
+    if earlier is not None:
+        if hop.meta.get(COOKIE_SET_AT, -1) < earlier:
             raise HopRefused(LOOP, resolved.url, chain)
-        # The cookie may change the answer: the chain is walked on, as far as its budget reaches.
+        # A cookie set since then may change the answer: the circle is walked on, as far as its budget reaches.
         hop.dont_filter = True
         frontier.judged_hops.add(hop)
         return
@@ -103,10 +110,13 @@ def refuse(frontier: Frontier, request: Request, rejection: Rejection) -> NoRetu
     raise HopRefused(rejection.rule, rejection.observed, chain_of(request))
 
 
-def _comes_back(chain: Sequence[str], url: str) -> bool:
-    """Whether a URL stands in the chain; those of a chain are compared as the request URLs they were sent as."""
-    known = (normalise_request_url(link) for link in chain)
-    return any(not isinstance(link, Rejection) and link.url == url for link in known)
+def _place_in(chain: Sequence[str], url: str) -> int | None:
+    """Where a URL stood in the chain last; those of a chain are compared as the request URLs they were sent as."""
+    for place in reversed(range(len(chain))):
+        known = normalise_request_url(chain[place])
+        if not isinstance(known, Rejection) and known.url == url:
+            return place
+    return None
 
 
 def replace(frontier: Frontier, attempt: Attempt, request: Request) -> None:
@@ -145,14 +155,32 @@ def _go_on(frontier: Frontier, attempt: Attempt, request: Request, *, is_redirec
     if request not in frontier.judged_hops:
         request.dont_filter = _asks_for_visit(attempt.request)
     frontier.judged_hops.discard(request)
-    url = frontier.opened.intake.enqueue_hop(request, attempt, is_visit=request.dont_filter)
-    inputs = detail(to=url or request.url, status=attempt.status)
+    inputs = {"to": request.url, "status": attempt.status}
+
+    def settled(known: Known) -> None:
+        """The hop is in the ledger: now the attempt that led to it can say where its request went."""
+        if known.is_suppressed:
+            error = HopRefused(known.rule, request.url, chain_of(attempt.request))
+            frontier.end(attempt, ending_of(error, attempt))
+            frontier.tell_errback(request, error, attempt.lease.identity_id, attempt.depth)
+        elif known.is_taken:
+            frontier.end(attempt, _followed(attempt, inputs, is_redirect=is_redirect))
+        else:
+            joined = {**inputs, "joined": True}
+            frontier.end(attempt, _followed(attempt, joined, is_redirect=is_redirect))
+
+    url = frontier.opened.intake.enqueue_hop(
+        request, attempt, is_visit=request.dont_filter, settled=settled
+    )
+    if url is None:
+        frontier.end(attempt, _followed(attempt, inputs, is_redirect=is_redirect))
+
+
+def _followed(attempt: Attempt, inputs: Mapping[str, Any], *, is_redirect: bool) -> Ending:
     if not attempt.is_captured:
-        ending = given_up(attempt, inputs)
-    else:
-        code = f"redirect.{attempt.status}" if is_redirect else REPLACED
-        ending = Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(code, inputs))
-    frontier.end(attempt, ending)
+        return given_up(attempt, detail(**inputs))
+    code = f"redirect.{attempt.status}" if is_redirect else REPLACED
+    return Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(code, detail(**inputs)))
 
 
 def ending_of(error: BaseException | None, attempt: Attempt) -> Ending:

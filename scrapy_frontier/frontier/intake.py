@@ -88,15 +88,25 @@ class Intake:
             page = self._loose_page(ReferenceKind.SEED if is_seed else ReferenceKind.ENGINE)
         return self._refer(request, page, is_seed=is_seed, is_visit=is_visit)
 
-    def enqueue_hop(self, request: Request, attempt: Attempt, *, is_visit: bool) -> str | None:
-        """Take in the next hop of a redirect; the URL it leads to, or None where it was rejected."""
+    def enqueue_hop(
+        self,
+        request: Request,
+        attempt: Attempt,
+        *,
+        is_visit: bool,
+        settled: Callable[[Known], None] | None = None,
+    ) -> str | None:
+        """Take in the next hop of a redirect; the URL it leads to, or None where it was rejected.
+
+        `settled` is told what became of it, unless it was rejected.
+        """
         self.references += 1
         resolved = self.resolve(request)
         if isinstance(resolved, Rejection):
             self.reject_hop(attempt, resolved)
             return None
         page = Page(attempt.source, ReferenceKind.REDIRECT, attempt.depth)
-        self._send(request, resolved, page, seed=0, is_visit=is_visit)
+        self._send(request, resolved, page, seed=0, is_visit=is_visit, settled=settled)
         return resolved.url
 
     def refer_direct(
@@ -232,7 +242,14 @@ class Intake:
         return True
 
     def _send(
-        self, request: Request, resolved: Resolved, page: Page, *, seed: int, is_visit: bool
+        self,
+        request: Request,
+        resolved: Resolved,
+        page: Page,
+        *,
+        seed: int,
+        is_visit: bool,
+        settled: Callable[[Known], None] | None = None,
     ) -> KnownUrl:
         depth = request.meta.get("depth", page.depth)
         verdict, waiver = self._admission.verdict(request, resolved, depth)
@@ -247,6 +264,8 @@ class Intake:
             known.is_held = answer.is_held
             if record is None and answer.is_taken:
                 self._keep_volatile(answer.identity_id, request)
+            if settled is not None:
+                settled(answer)
 
         self._writer.send(
             Reference(

@@ -6,6 +6,7 @@ Nothing here is kept when the transaction is rolled back: a `Batch` is thrown aw
 from __future__ import annotations
 
 import logging
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
@@ -171,6 +172,11 @@ class Batch:
             self.counters.reason += 1
             known = self.new_reasons[code] = self.counters.reason
         return known
+
+    def code_of(self, reason_id: int) -> str:
+        """The code that a number stands for, "" where it is none of a reason."""
+        codes = ChainMap(self.new_reasons, dict(self._reasons))
+        return next((code for code, number in codes.items() if number == reason_id), "")
 
     def append(
         self,

@@ -62,7 +62,7 @@ class Known:
     """The answer to a `Reference`.
 
     `is_held`: a further reference may release the identity. `is_taken`: the request of this one will be fetched, now or
-    when its turn comes.
+    when its turn comes. `rule`: what excludes the identity that a redirect leads to, "" where nothing does.
     """
 
     identity_id: int
@@ -71,6 +71,7 @@ class Known:
     is_suppressed: bool
     is_held: bool
     is_taken: bool
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,11 @@ def reference(batch: Batch, message: Reference) -> None:
     if message.on_commit is not None:
         is_suppressed = standing.state == State.SUPPRESSED
         is_held = standing.state == State.DEFERRED and not standing.due_ms
-        known = Known(identity_id, standing.origin_id, is_new, is_suppressed, is_held, is_taken)
+        is_hop = message.kind == ReferenceKind.REDIRECT
+        rule = batch.code_of(standing.reason_id) if is_hop and is_suppressed else ""
+        known = Known(
+            identity_id, standing.origin_id, is_new, is_suppressed, is_held, is_taken, rule
+        )
         batch.committed.answers.append((message.on_commit, known))
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from .cases_locations import CASES as LOCATIONS
+from .cases_methods import CASES as METHODS
 from .cases_redirects import CASES as REDIRECTS
 from .cases_refresh import CASES as REFRESHES
 from .cases_robots import CASES as ROBOTS
+from .cases_robots_places import CASES as ROBOTS_PLACES
 from .cases_secrets import CASES as SECRETS
 from .plans import Case, Cases
 
 GROUPS: Final[dict[str, Cases]] = {
-    "robots.txt": ROBOTS,
-    "Redirects": REDIRECTS,
+    "robots.txt": Cases({**ROBOTS, **ROBOTS_PLACES}),
+    "Redirects": Cases({**REDIRECTS, **METHODS}),
     "`Location`": LOCATIONS,
     "Meta refresh": REFRESHES,
     "Credentials": SECRETS,
