@@ -33,8 +33,19 @@ _SUPPRESSED: Final = (
 )
 
 
+_CUT_SHORT: Final = (
+    "SELECT json_extract(t.detail, '$.rule'), count(*) FROM transition AS t"
+    " JOIN reason AS r ON r.reason_id = t.reason_id"
+    " JOIN context AS c ON c.context_id = t.context_id"
+    f" WHERE t.event = {Event.REDIRECT:d} AND r.code = 'redirect.refused' AND c.run_id = :run"
+    " AND (json_extract(t.detail, '$.rule') LIKE 'redirect.%'"
+    " OR json_extract(t.detail, '$.rule') LIKE 'location.%') GROUP BY 1"
+)
+"""Refusals that no target shows: circles, spent budgets, several targets at once."""
+
+
 def redirects(connection: Connection, run_id: int, figures: Figures, codes: Codes) -> Redirects:
-    """Count the hops; refused are those whose target has no fetch key or is suppressed now."""
+    """Count the hops; refused are those whose target has no fetch key or is suppressed now, and those of cut chains."""
     refused: Counter[str] = Counter()
     cross_origin = 0
     for edges in _edges(connection, run_id):
@@ -44,6 +55,8 @@ def redirects(connection: Connection, run_id: int, figures: Figures, codes: Code
     for (kind, reason_id), found in figures.rejected.items():
         if kind == ReferenceKind.REDIRECT:
             refused[codes[reason_id]] += found.count
+    for rule, count in connection.execute(text(_CUT_SHORT), {"run": run_id}):
+        refused[rule] += count
     return Redirects(
         hops=figures.events(Event.REDIRECT),
         cross_origin=cross_origin,
