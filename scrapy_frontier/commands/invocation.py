@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """One subcommand: `run` returns the exit status; `formats` are those it can answer in."""
+    """One subcommand: `run` returns the exit status; `formats` are those it can answer in; `epilog`
+    closes its help.
+    """
 
     name: str
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[Invocation], int]
     formats: tuple[str, ...] = ("text", "json")
+    epilog: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Final
 
-from scrapy_frontier.commands import _doctor, _explain, _history, _report, _runs, _verify
+from scrapy_frontier.commands import _doctor, _explain, _history, _report, _robots, _runs, _verify
 from scrapy_frontier.commands.invocation import Invocation, Subcommand, write
 from scrapy_frontier.errors import FrontierError
 from scrapy_frontier.report.runs import NoRuns
@@ -19,6 +19,7 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
     _report.COMMAND,
     _explain.COMMAND,
     _history.COMMAND,
+    _robots.COMMAND,
     _verify.COMMAND,
     _doctor.COMMAND,
 )
@@ -36,7 +37,10 @@ def add_subcommands(parser: argparse.ArgumentParser, program: str) -> None:
     )
     for command in SUBCOMMANDS:
         subparser = subparsers.add_parser(
-            command.name, help=command.summary, description=f"{command.summary}."
+            command.name,
+            help=command.summary,
+            description=f"{command.summary}.",
+            epilog=command.epilog,
         )
         command.add_arguments(subparser)
         _add_common(subparser, command)

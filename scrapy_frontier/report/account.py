@@ -89,13 +89,17 @@ class References:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Identities in one state for one reason, with the URL of the first; no rule, no exception."""
+    """Identities in one state for one reason, with the URL of the first; no rule, no exception.
+
+    `robots_txt`: how many of them are a robots.txt; the example is one only where all of them are.
+    """
 
     state: str
     disposition: str | None
     rule: str | None
     count: int
     example: str
+    robots_txt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +115,14 @@ class RejectedCause:
 
 @dataclass(frozen=True, slots=True)
 class OriginAccount:
-    """One origin: its identities by state, its attempts by status class ("2xx", "none")."""
+    """One origin: its identities by state, its attempts by status class ("2xx", "none").
+
+    `robots_txt`: how many of the identities are a robots.txt.
+    """
 
     origin: str
     identities: Mapping[str, int]
+    robots_txt: int
     attempts: int
     by_status: Mapping[str, int]
     bytes: int
@@ -145,12 +153,54 @@ class Redirects:
 
 @dataclass(frozen=True, slots=True)
 class RobotsAccount:
-    """What the robots rules of one origin suppressed."""
+    """What robots.txt does to the URLs of one origin in this run, and the record that is in the
+    store now, for all runs.
+
+    `suppressed` are identities by the rules about robots, whatever the rule; `excluded` those of them
+    that robots.txt itself forbids. `waiting` are those that stay in the queue, or are held back, for
+    want of a robots.txt. `waived`: requests that a waiver let through, None where only their number
+    in the whole run is known (`waivers`). `rule` keeps most of these URLs, `example` is the first.
+
+    `state`, `reason`, `status` and `fetched_at` are those of what is in force, None without a record
+    or in a run that does not obey. `failures` counts the last fetches that failed in a row, `trouble`
+    is the reason of the last one. `is_closed`: the run that tried last has stopped trying.
+    """
 
     origin: str
-    rule: str
+    rule: str | None
     suppressed: int
-    example: str
+    example: str | None
+    by_rule: Mapping[str, int]
+    excluded: int
+    waiting: int
+    waived: int | None
+    state: str | None
+    reason: str | None
+    status: int | None
+    fetched_at: str | None
+    expires_at: str | None
+    digest: str | None
+    is_standing_in: bool
+    failures: int
+    trouble: str | None
+    unreachable_since: str | None
+    next_try_at: str | None
+    is_closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsTxtAccount:
+    """The robots.txt that were asked for, to be read as rules, and the hops to them. Each number is
+    part of the one of that name elsewhere in the account: `identities` and how they stand, their
+    `attempts`, the `references` of that kind, the `hops` of redirects.
+    """
+
+    identities: int
+    attempts: int
+    references: int
+    hops: int
+    terminal: Mapping[str, int]
+    unresolved: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +212,7 @@ class DeadLetter:
     attempts: int
     transitions: int
     last_at: str | None
+    is_robots_txt: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +256,7 @@ class Coverage:
     families: tuple[Mapping[str, Any], ...]
     redirects: Redirects
     robots: tuple[RobotsAccount, ...]
+    robots_txt: RobotsTxtAccount
     deadletters: tuple[DeadLetter, ...]
     parameter_rules: tuple[Counted, ...]
     waivers: tuple[Counted, ...]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from scrapy_frontier.identity.kinds import ReferenceKind
-from scrapy_frontier.report.account import Budget, Cause, RejectedCause, RobotsAccount
+from scrapy_frontier.report.account import Budget, Cause, RejectedCause
 from scrapy_frontier.report.figures import StandingCount
 from scrapy_frontier.report.names import label, parsed, select_in, urls
 from scrapy_frontier.states import Disposition, State
@@ -16,23 +16,36 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from scrapy_frontier.report.figures import Figures
-    from scrapy_frontier.report.names import Codes, label
+    from scrapy_frontier.report.names import Codes
+    from scrapy_frontier.report.robots.fetches import RobotsFetches
+
+_Place = tuple[int, int, int]
+"""State, disposition and reason id."""
 
 BUDGET_RULES: Final = "budget"
 """First word of the rules that are budgets."""
 
-ROBOTS_RULES: Final = "robots"
-"""First word of the rules that come from robots.txt."""
+
+_NEXT: Final = (
+    "SELECT identity_id FROM current WHERE run_id = :run AND state = :state"
+    " AND disposition = :disposition AND reason_id = :reason ORDER BY identity_id"
+)
 
 
-def causes(connection: Connection, figures: Figures, codes: Codes) -> tuple[Cause, ...]:
+def causes(
+    connection: Connection, run_id: int, figures: Figures, codes: Codes, fetches: RobotsFetches
+) -> tuple[Cause, ...]:
     """The reasons of all identities, the most frequent first."""
-    found: dict[tuple[int, int, int], StandingCount] = {}
+    found: dict[_Place, StandingCount] = {}
     for (_, *where), group in figures.standing.items():
         state, disposition, reason_id = where
         known = found.setdefault((state, disposition, reason_id), StandingCount(0, group.example))
         known.count += group.count
         known.example = min(known.example, group.example)
+    robots_txt = fetches.by_place()
+    for place, group in found.items():
+        if group.example in fetches.identities and group.count > robots_txt[place]:
+            group.example = _first_page(connection, run_id, place, fetches)
     example = urls(connection, [group.example for group in found.values()])
     ordered = sorted(found.items(), key=lambda item: (-item[1].count, item[0]))
     return tuple(
@@ -42,9 +55,18 @@ def causes(connection: Connection, figures: Figures, codes: Codes) -> tuple[Caus
             codes[reason_id] if reason_id else None,
             group.count,
             example.get(group.example, ""),
+            robots_txt[state, disposition, reason_id],
         )
         for (state, disposition, reason_id), group in ordered
     )
+
+
+def _first_page(connection: Connection, run_id: int, place: _Place, fetches: RobotsFetches) -> int:
+    """The first identity that stands so and is no robots.txt."""
+    state, disposition, reason_id = place
+    values = {"run": run_id, "state": state, "disposition": disposition, "reason": reason_id}
+    with connection.execute(text(_NEXT), values) as rows:
+        return next((row[0] for row in rows if row[0] not in fetches.identities), 0)
 
 
 def rejected_causes(
@@ -112,25 +134,3 @@ def _pattern(connection: Connection, run_id: int, rule: str) -> str | None:
     inputs = parsed(detail)
     pattern = inputs.get("pattern") if isinstance(inputs, dict) else None
     return None if pattern is None else str(pattern)
-
-
-def robots(connection: Connection, figures: Figures, codes: Codes) -> tuple[RobotsAccount, ...]:
-    """What robots.txt suppressed, by origin and rule."""
-    groups = [
-        (standing, found)
-        for standing, found in figures.standing.items()
-        if standing.state == State.SUPPRESSED and is_of(codes[standing.reason_id], ROBOTS_RULES)
-    ]
-    query = "SELECT origin_id, origin FROM origin WHERE origin_id IN :ids"
-    names = dict(select_in(connection, query, [standing.origin_id for standing, _ in groups]))
-    example = urls(connection, [found.example for _, found in groups])
-    groups.sort(key=lambda group: (-group[1].count, group[1].example))
-    return tuple(
-        RobotsAccount(
-            names.get(standing.origin_id, ""),
-            codes[standing.reason_id],
-            found.count,
-            example.get(found.example, ""),
-        )
-        for standing, found in groups
-    )

@@ -9,13 +9,15 @@ from sqlalchemy import text
 
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.report import account, equations
-from scrapy_frontier.report.causes import budgets, causes, rejected_causes, robots
+from scrapy_frontier.report.causes import budgets, causes, rejected_causes
 from scrapy_frontier.report.deadletters import dead_letters
 from scrapy_frontier.report.figures import REFERENCE_COUNTS, Figures, read_figures
 from scrapy_frontier.report.instants import iso
 from scrapy_frontier.report.names import Codes, label, parsed
 from scrapy_frontier.report.origins import origin_accounts
 from scrapy_frontier.report.redirects import redirects
+from scrapy_frontier.report.robots.accounts import robots_accounts
+from scrapy_frontier.report.robots.fetches import robots_fetches
 from scrapy_frontier.report.runs import RunNotFound
 from scrapy_frontier.states import UNRESOLVED, Disposition, Event, State
 
@@ -44,7 +46,8 @@ def coverage(
     checked = equations.equations(figures, run.state)
     failed = tuple(equation.text for equation in checked if not equation.holds)
     tallies = _tallies(connection, run_id)
-    held = causes(connection, figures, codes)
+    fetches = robots_fetches(connection, run_id, figures)
+    held = causes(connection, run_id, figures, codes, fetches)
     return account.Coverage(
         schema_version=REPORT_VERSION,
         run=run,
@@ -57,12 +60,13 @@ def coverage(
         equations=tuple(equation.text for equation in checked),
         causes=held,
         rejected=rejected_causes(connection, figures, codes),
-        origins=origin_accounts(connection, run_id, figures),
+        origins=origin_accounts(connection, run_id, figures, fetches),
         budgets=budgets(connection, run_id, held),
         families=(),
         redirects=redirects(connection, run_id, figures, codes),
-        robots=robots(connection, figures, codes),
-        deadletters=dead_letters(connection, run_id, DEAD_LETTERS_LISTED),
+        robots=robots_accounts(connection, run_id, figures, codes, tallies.get("waiver", ())),
+        robots_txt=fetches.account(),
+        deadletters=dead_letters(connection, run_id, DEAD_LETTERS_LISTED, fetches),
         parameter_rules=tallies.get("parameter_rule", ()),
         waivers=tallies.get("waiver", ()),
         unserialisable=tallies.get("unserialisable", ()),

@@ -15,6 +15,8 @@ from scrapy_frontier.states import Disposition, State
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from scrapy_frontier.report.robots.fetches import RobotsFetches
+
 _DEAD_LETTERS: Final = (
     "SELECT c.identity_id, i.url, r.code, t.at_ms FROM current AS c"
     " JOIN identity AS i ON i.identity_id = c.identity_id"
@@ -25,11 +27,16 @@ _DEAD_LETTERS: Final = (
 )
 
 
-def dead_letters(connection: Connection, run_id: int, limit: int) -> tuple[DeadLetter, ...]:
+def dead_letters(
+    connection: Connection, run_id: int, limit: int, fetches: RobotsFetches
+) -> tuple[DeadLetter, ...]:
     """The first dead letters of a run, in the order of their discovery."""
     found = connection.execute(text(_DEAD_LETTERS), {"run": run_id, "limit": limit})
     letters = []
     for identity_id, url, code, at_ms in found.all():
         transitions, attempts = length_of_history(connection, identity_id)
-        letters.append(DeadLetter(url, code or NO_REASON, attempts, transitions, iso(at_ms)))
+        is_robots_txt = identity_id in fetches.identities
+        letters.append(
+            DeadLetter(url, code or NO_REASON, attempts, transitions, iso(at_ms), is_robots_txt)
+        )
     return tuple(letters)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from scrapy_frontier.errors import FrontierError
+from scrapy_frontier.policy.robots import Rules, has_contact, read_agent
 from scrapy_frontier.report.layout import counted, size
 from scrapy_frontier.report.runs import find_run
 from scrapy_frontier.settings import FrontierSettings
@@ -69,6 +70,7 @@ def examine(
         _own_settings(settings),
         _wiring(settings),
         _agent(settings),
+        *_robots(settings),
     )
 
 
@@ -168,12 +170,35 @@ def _wiring(settings: BaseSettings) -> Check:
 
 
 def _agent(settings: BaseSettings) -> Check:
-    agent = str(settings.get("USER_AGENT"))
+    agent = str(settings.get("USER_AGENT") or "")
+    if has_contact(agent):
+        return Check("USER_AGENT", Level.OK, repr(agent))
     cure = 'USER_AGENT = "yourbot/1.0 (+https://your.site/bot)", or with a mail address'
+    text = f"{agent!r} gives no page or address where the crawl's owner can be reached"
     if _DEFAULT_AGENT in agent:
         text = f"{agent!r} names Scrapy, and nobody who answers for the crawl"
-        return Check("USER_AGENT", Level.WARN, text, cure)
-    if "@" not in agent and "://" not in agent:
-        text = f"{agent!r} gives no page or address where the crawl's owner can be reached"
-        return Check("USER_AGENT", Level.WARN, text, cure)
-    return Check("USER_AGENT", Level.OK, repr(agent))
+    return Check("USER_AGENT", Level.WARN, text, cure)
+
+
+def _robots(settings: BaseSettings) -> Iterator[Check]:
+    """Whether robots.txt is obeyed, under which name, and whether rules of one's own are in force."""
+    own = str(settings.get("FRONTIER_ROBOTS_RULES") or "")
+    if not settings.getbool("ROBOTSTXT_OBEY"):
+        ignored = ", and FRONTIER_ROBOTS_RULES is not applied" if own else ""
+        text = f"ROBOTSTXT_OBEY is False: no robots.txt is asked for{ignored}"
+        yield Check("robots.txt", Level.WARN, text, "ROBOTSTXT_OBEY = True")
+        return
+    agent = settings.get("USER_AGENT")
+    try:
+        read = read_agent(settings.get("ROBOTSTXT_USER_AGENT"), agent)
+    except FrontierError as error:
+        yield Check("robots.txt", Level.FAIL, str(error))
+        return
+    # That there is no contact, the check of USER_AGENT says.
+    for warning in read.warnings if has_contact(agent or "") else read.warnings[1:]:
+        yield Check("robots.txt", Level.WARN, warning)
+    if own and not Rules.parse(own.encode()).for_agent(read.token).token:
+        text = f"FRONTIER_ROBOTS_RULES has no group for {read.token} or *: it forbids nothing"
+        cure = 'begin it with a line "User-agent: *"'
+        yield Check("robots.txt", Level.WARN, text, cure)
+    yield Check("robots.txt", Level.OK, f"obeyed, as {read.token} (from {read.setting})")

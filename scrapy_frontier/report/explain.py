@@ -15,6 +15,8 @@ from scrapy_frontier.report.history import history
 from scrapy_frontier.report.instants import iso
 from scrapy_frontier.report.lookup import look_up
 from scrapy_frontier.report.names import NO_REASON, label, urls
+from scrapy_frontier.report.robots.records import records_of, robots_origin
+from scrapy_frontier.report.robots.run_policy import obeys_robots
 from scrapy_frontier.report.sentences import gate_sentence, state_sentence
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store.edges import unpack, unpack_observations
@@ -22,6 +24,7 @@ from scrapy_frontier.store.edges import unpack, unpack_observations
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from scrapy_frontier.policy.robots import RobotsRecord
     from scrapy_frontier.report.history import Step
     from scrapy_frontier.report.lookup import Found
     from scrapy_frontier.store.edges import Observation
@@ -30,21 +33,34 @@ PAGES_LISTED: Final = 5
 """Pages listed among those that refer to a URL."""
 
 
+_SETTLED: Final = frozenset({State.FETCHING, State.FETCHED, State.TERMINAL, State.SUPPRESSED})
+"""States in which a URL does not wait for its origin's gate."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunStanding:
-    """The run as it bears on what may be dispatched. `is_live`: None where it cannot be told."""
+    """The run as it bears on what may be dispatched. `is_live`: None where it cannot be told;
+    `opened_ms`: when a process last began to work on it.
+    """
 
     state: str
     is_live: bool | None
+    opened_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What the store knows of an origin's gate."""
+    """What the store knows of an origin's gate, and of the robots.txt that may keep it shut.
+
+    `is_waiting`: the URL asked for may still be dispatched, so that the gate matters to it.
+    """
 
     origin: str
     in_flight: int
     next_eligible_ms: int
+    is_waiting: bool
+    obeys_robots: bool
+    robots: RobotsRecord | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +134,10 @@ class Explanation:
         return asdict(self)
 
 
+_RUN: Final = (
+    "SELECT r.state, coalesce(max(s.started_ms), r.started_ms) FROM run AS r"
+    " LEFT JOIN session AS s ON s.run_id = r.run_id WHERE r.run_id = :run GROUP BY r.run_id"
+)
 _CURRENT: Final = (
     "SELECT c.*, o.origin, o.next_eligible_ms, i.source_id, i.kind, i.depth FROM current AS c"
     " JOIN origin AS o ON o.origin_id = c.origin_id"
@@ -151,8 +171,8 @@ def explain(
 ) -> Explanation:
     """Explain a URL as a run knows it; `is_known` of the answer tells whether it does."""
     lookup = look_up(connection, run_id, asked)
-    state = connection.scalar(text("SELECT state FROM run WHERE run_id = :run"), {"run": run_id})
-    run = RunStanding(str(state), is_live)
+    state, opened_ms = connection.execute(text(_RUN), {"run": run_id}).one()
+    run = RunStanding(state, is_live, opened_ms)
     return Explanation(
         asked=asked,
         url=lookup.url,
@@ -176,8 +196,6 @@ def _explained(
         )
     last = steps[-1]
     attempts = sum(step.event == Event.DISPATCH.label for step in steps)
-    in_flight = connection.scalar(text(_IN_FLIGHT), {"run": run_id, "origin": row.origin_id})
-    gate = Gate(row.origin, in_flight or 0, row.next_eligible_ms)
     return IdentityExplained(
         identity=found.identity_id,
         method=found.method,
@@ -197,9 +215,22 @@ def _explained(
             ahead=_ahead(connection, row),
             due_at=iso(row.due_ms),
         ),
-        gate_sentence=gate_sentence(gate, run, now_ms),
+        gate_sentence=gate_sentence(_gate(connection, run_id, row), run, now_ms),
         first_seen=_first_seen(connection, run_id, row, steps[0]),
         references=_referred(connection, run_id, found.identity_id),
+    )
+
+
+def _gate(connection: Connection, run_id: int, row: Any) -> Gate:
+    in_flight = connection.scalar(text(_IN_FLIGHT), {"run": run_id, "origin": row.origin_id})
+    origin = robots_origin(row.origin)
+    return Gate(
+        row.origin,
+        in_flight or 0,
+        row.next_eligible_ms,
+        is_waiting=row.state not in _SETTLED,
+        obeys_robots=obeys_robots(connection, run_id),
+        robots=records_of(connection, [origin]).get(origin),
     )
 
 

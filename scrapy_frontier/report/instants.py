@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from scrapy_frontier.clock import milliseconds
+
 
 def clock(at: str | None) -> str:
     """An instant of `iso` for people: to the second, or "an unknown time"."""
@@ -20,3 +22,8 @@ def iso(at_ms: int | None) -> str | None:
     except (OverflowError, OSError, ValueError):
         return f"{at_ms} ms"
     return f"{at:%Y-%m-%dT%H:%M:%S}.{millis:03d}Z"
+
+
+def instant(at: float | None) -> str | None:
+    """An instant in seconds since the epoch, as `iso` writes it."""
+    return iso(milliseconds(at)) if at else None

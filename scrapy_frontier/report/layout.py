@@ -13,13 +13,17 @@ _GAP: Final = "  "
 Cell = str | int
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
-    """Lines of a table; whole numbers stand to the right, the last column of text is cut to fit."""
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[Cell]], *, is_cut: bool = True
+) -> list[str]:
+    """Lines of a table; whole numbers stand to the right. The last column of text is cut to fit,
+    unless it must be whole.
+    """
     texts = [[_text(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *texts, strict=True)]
     is_number = [isinstance(cell, int) for cell in rows[0]] if rows else [False] * len(headings)
     room = WIDTH - len(_GAP) - sum(width + len(_GAP) for width in widths[:-1])
-    if not is_number[-1]:
+    if is_cut and not is_number[-1]:
         widths[-1] = min(widths[-1], max(room, 20))
 
     def line(cells: Sequence[str]) -> str:
@@ -34,6 +38,17 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
 
 def _text(cell: Cell) -> str:
     return number(cell) if isinstance(cell, int) else printable(cell)
+
+
+def some(headings: Sequence[str], rows: Sequence[Sequence[Cell]], limit: int) -> list[str]:
+    """A table of the first rows, and how many more there are; nothing where there are none."""
+    if not rows:
+        return []
+    lines = table(headings, rows[:limit])
+    more = len(rows) - limit
+    return (
+        [*lines, f"  ... and {number(more)} more: --format json lists all."] if more > 0 else lines
+    )
 
 
 def section(title: str, lines: Sequence[str]) -> list[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from scrapy_frontier.report.figures import AttemptCount, AttemptKind, Figures
+    from scrapy_frontier.report.robots.fetches import RobotsFetches
 
     _Attempts = tuple[AttemptKind, AttemptCount]
 
@@ -25,7 +26,7 @@ _ORIGINS: Final = "SELECT origin_id, origin, next_eligible_ms FROM origin WHERE 
 
 
 def origin_accounts(
-    connection: Connection, run_id: int, figures: Figures
+    connection: Connection, run_id: int, figures: Figures, fetches: RobotsFetches
 ) -> tuple[OriginAccount, ...]:
     """All origins of the run, those with the most identities first."""
     states: defaultdict[int, Counter[int]] = defaultdict(Counter)
@@ -34,16 +35,21 @@ def origin_accounts(
     attempts: defaultdict[int, list[_Attempts]] = defaultdict(list)
     for kind, found in figures.attempts.items():
         attempts[kind.origin_id].append((kind, found))
+    robots_txt = fetches.by_origin()
     rows = connection.execute(text(_ORIGINS), {"run": run_id}).all()
     rows = sorted(rows, key=lambda row: (-states[row[0]].total(), row[1]))
     return tuple(
-        _account(origin, next_ms, states[number], attempts[number])
+        _account(origin, next_ms, states[number], robots_txt[number], attempts[number])
         for number, origin, next_ms in rows
     )
 
 
 def _account(
-    origin: str, next_ms: int, states: Counter[int], groups: Sequence[_Attempts]
+    origin: str,
+    next_ms: int,
+    states: Counter[int],
+    robots_txt: int,
+    groups: Sequence[_Attempts],
 ) -> OriginAccount:
     by_status: Counter[str] = Counter()
     for kind, found in groups:
@@ -51,6 +57,7 @@ def _account(
     return OriginAccount(
         origin=origin,
         identities={label(State, state): states[state] for state in sorted(states)},
+        robots_txt=robots_txt,
         attempts=by_status.total(),
         by_status=dict(sorted(by_status.items())),
         bytes=sum(found.size for _, found in groups),

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Final
 from scrapy_frontier.report import layout
 from scrapy_frontier.report.instants import clock
 from scrapy_frontier.report.layout import counted, number
+from scrapy_frontier.report.pages import COVERED, pages_of
+from scrapy_frontier.report.robots.records import robots_origin
+from scrapy_frontier.report.robots.tables import robots_section, robots_txt_sentence
+from scrapy_frontier.report.stops import stop_sentence
 from scrapy_frontier.report.tables import (
-    COVERED,
     attempts_section,
     budgets_section,
     causes_section,
@@ -19,7 +22,6 @@ from scrapy_frontier.report.tables import (
     outcomes_section,
     redirects_section,
     references_section,
-    robots_section,
     sessions_section,
 )
 
@@ -27,16 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy_frontier.report.account import Coverage
+    from scrapy_frontier.report.pages import Pages
 
 _MARGIN: Final = 13
-
-_STOPS: Final = {
-    "exhausted": "Finished: nothing was left to do.",
-    "operator": "Stopped by the operator; it can be resumed.",
-    "deadline": "Stopped at its deadline; it can be resumed.",
-    "error": "Stopped by an error; it can be resumed.",
-    "interrupted": "Interrupted: its process ended without closing it. It can be resumed.",
-}
 
 
 def render_long(account: Coverage) -> str:
@@ -63,17 +58,17 @@ def render_long(account: Coverage) -> str:
 
 def render_short(account: Coverage) -> str:
     """At most twelve lines for the log of a crawl."""
-    identities, references, attempts = account.identities, account.references, account.attempts
+    pages, references, attempts = pages_of(account), account.references, account.attempts
     lines = [
         f"Run {account.run.id} ({account.run.name}): {stop_sentence(account)}",
-        f"URLs: {number(identities.discovered)} found = {number(identities.admitted)} admitted"
-        f" + {number(_total(identities.suppressed))} excluded"
-        f" + {number(_total(identities.deferred))} held back",
-        f"Admitted: {_listed(identities.terminal) or '0 ended'};"
-        f" unresolved: {_listed(identities.unresolved) or 'none'}",
-        *_named("Excluded", identities.suppressed),
-        *_named("Held back", identities.deferred),
-        f"References: {number(references.total)}, {number(references.duplicates)} duplicates,"
+        f"URLs: {number(pages.discovered)} found = {number(pages.admitted)} admitted"
+        f" + {number(pages.excluded)} excluded + {number(pages.held_back)} held back",
+        f"Admitted: {_listed(pages.terminal) or '0 ended'};"
+        f" unresolved: {_listed(pages.unresolved) or 'none'}",
+        *_named("Excluded", pages.suppressed),
+        *_named("Held back", pages.deferred),
+        *_robots_line(account),
+        f"References: {number(pages.references)}, {number(pages.duplicates)} duplicates,"
         f" {number(_total(references.rejected))} rejected",
         *_named("Rejected", references.rejected),
         f"Attempts: {number(attempts.total)}, {counted(attempts.retries, 'retry', 'retries')};"
@@ -84,24 +79,6 @@ def render_short(account: Coverage) -> str:
     return "\n".join(lines)
 
 
-def stop_sentence(account: Coverage) -> str:
-    """How the run ended, or that it goes on."""
-    reason = account.stop.reason
-    held_back = sum(account.identities.deferred.values())
-    if reason == "exhausted" and held_back:
-        held = counted(held_back, "URL is", "URLs are")
-        return f"Finished: all that was admitted is done, and {held} held back."
-    if reason is not None:
-        if reason.startswith("budget:"):
-            return f"Stopped by the budget {reason.partition(':')[2]}; it can be resumed."
-        return _STOPS.get(reason, f"Ended: {reason}.")
-    if account.run.state != "running":
-        return f"Ended, state {account.run.state}, without a reason on record."
-    if account.run.is_live:
-        return "Running."
-    return "Running, or interrupted: from here it cannot be told whether its process lives."
-
-
 def _heading(account: Coverage) -> list[str]:
     run = account.run
     title = f"Run {run.id} ({layout.printable(run.name)}) of spider {layout.printable(run.spider)}"
@@ -109,46 +86,82 @@ def _heading(account: Coverage) -> list[str]:
     if run.started_at and run.finished_at:
         times = _period(run.started_at, run.finished_at)
     sessions = counted(len(account.sessions), "session")
-    lines = [title, "=" * len(title), stop_sentence(account)]
+    lines = [title, "=" * len(title), *layout.labelled("", [stop_sentence(account)], 0)]
     if account.stop.reason not in (None, "exhausted") and account.stop.detail:
         lines += layout.labelled("", [f"({_detail(account.stop.detail)})"], 0)
     return [*lines, f"{times}, {sessions}, policy version {run.policy_version}."]
 
 
 def _summary(account: Coverage) -> list[str]:
-    identities, references = account.identities, account.references
-    covered = sum(identities.terminal.get(end, 0) for end in COVERED)
-    not_covered = {
-        "excluded by rules": _total(identities.suppressed),
-        "held back": _total(identities.deferred),
-        **{
-            end.replace("_", " "): count
-            for end, count in identities.terminal.items()
-            if end not in COVERED
-        },
-    }
-    lost = [_sentence({name: count for name, count in not_covered.items() if count})]
-    if references.rejected:
-        rejected = counted(_total(references.rejected), "reference")
-        lost.append(f"{rejected} could not be requested at all.")
+    pages = pages_of(account)
+    found = [one for one in account.origins if sum(one.identities.values()) > one.robots_txt]
+    origins = len({robots_origin(one.origin) for one in found})
     parts = {
         "Asked": [
-            f"{counted(references.total, 'reference')} to"
-            f" {counted(identities.discovered, 'different URL')}"
-            f" on {counted(len(account.origins), 'origin')}."
+            f"{counted(pages.references, 'reference')} to"
+            f" {counted(pages.discovered, 'different URL')} on {counted(origins, 'origin')}."
         ],
         "Covered": [
-            f"{number(covered)} of {number(identities.admitted)} admitted"
-            f" ({layout.share(covered, identities.admitted)}),"
-            f" in {counted(account.attempts.total, 'attempt')}."
+            f"{number(pages.covered)} of {number(pages.admitted)} admitted"
+            f" ({layout.share(pages.covered, pages.admitted)}),"
+            f" in {counted(pages.attempts, 'attempt')}."
         ],
-        "Not covered": lost,
-        "Unresolved": [_sentence(identities.unresolved)],
+        "Not covered": _not_covered(account, pages),
+        "Unresolved": [_sentence(pages.unresolved), *_waiting(account)],
+        "Robots.txt": _robots_txt(account, pages),
         "Account": _account_lines(account),
     }
     return [
         line for label, texts in parts.items() for line in layout.labelled(label, texts, _MARGIN)
     ]
+
+
+def _not_covered(account: Coverage, pages: Pages) -> list[str]:
+    counts = {
+        "excluded by rules": pages.excluded,
+        "held back": pages.held_back,
+        **{
+            end.replace("_", " "): count
+            for end, count in pages.terminal.items()
+            if end not in COVERED
+        },
+    }
+    lines = [_sentence({name: count for name, count in counts.items() if count})]
+    if account.references.rejected:
+        rejected = counted(_total(account.references.rejected), "reference")
+        lines.append(f"{rejected} could not be requested at all.")
+    return lines
+
+
+def _waiting(account: Coverage) -> list[str]:
+    waiting = sum(one.waiting for one in account.robots)
+    wait = counted(waiting, "URL waits", "URLs wait")
+    return [f"{wait} for a robots.txt that cannot be had."] if waiting else []
+
+
+def _robots_txt(account: Coverage, pages: Pages) -> list[str]:
+    """What the lines above leave out, and how it comes to the numbers of the account."""
+    robots_txt = account.robots_txt
+    if not robots_txt.identities:
+        return []
+    sums = (
+        (pages.discovered, robots_txt.identities, "identities"),
+        (pages.attempts, robots_txt.attempts, "attempts"),
+        (pages.references, robots_txt.references, "references"),
+    )
+    written = ", ".join(
+        f"{number(one)} + {number(two)} = {number(one + two)} {what}" for one, two, what in sums
+    )
+    return [
+        f"{robots_txt_sentence(robots_txt)}.",
+        f"They are left out above. The account has them too: {written}.",
+    ]
+
+
+def _robots_line(account: Coverage) -> list[str]:
+    if not account.robots_txt.identities:
+        return []
+    return [f"Besides: {robots_txt_sentence(account.robots_txt)}"]
 
 
 def _account_lines(account: Coverage) -> list[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from scrapy_frontier.policy.robots import ROBOTS_PENDING
 from scrapy_frontier.report.instants import clock, iso
+from scrapy_frontier.report.robots.records import robots_origin
+from scrapy_frontier.report.robots.words import exclusion, robots_gate
 from scrapy_frontier.states import Disposition, State
 
 if TYPE_CHECKING:
@@ -37,9 +40,11 @@ def state_sentence(
             end = _ENDS.get(last.disposition or "", "It came to its end")
             return f"{end}{rule}, at {clock(last.at)}, after {_counted(attempts, 'attempt')}."
         case State.SUPPRESSED.label:
-            return f"It is excluded by the rule {last.reason or 'that has no name'}{_inputs(last)}."
+            line = exclusion(last.reason, last.detail)
+            why = f": {line}" if line else _inputs(last)
+            return f"It is excluded by the rule {last.reason or 'that has no name'}{why}."
         case State.DEFERRED.label:
-            until = f"until {clock(due_at)}" if due_at else "until it is released"
+            until = f"until {clock(due_at)}" if due_at else _release(last.reason)
             return f"It is held back by the rule {last.reason or 'that has no name'} {until}."
         case State.RETRYABLE.label:
             return f"Its last attempt failed{rule}; it is tried again {_when(due_at)}."
@@ -70,6 +75,10 @@ def gate_sentence(gate: Gate, run: RunStanding, now_ms: int) -> str:
     until = f"not before {clock(iso(gate.next_eligible_ms))} (in {seconds:,.1f} s)"
     if run.state == "finished":
         return f"The run is finished: no request goes to {gate.origin}."
+    if gate.is_waiting and gate.obeys_robots:
+        waits_for_robots = robots_gate(robots_origin(gate.origin), gate.robots, run, now_ms)
+        if waits_for_robots is not None:
+            return waits_for_robots
     if run.state == "stopped" or run.is_live is False:
         how = "stopped" if run.state == "stopped" else "interrupted"
         then = until if waits else "at once"
@@ -88,6 +97,12 @@ def _counted(count: int, noun: str) -> str:
 
 def _when(due_at: str | None) -> str:
     return f"not before {clock(due_at)}" if due_at else "as soon as its turn comes"
+
+
+def _release(rule: str | None) -> str:
+    if rule == ROBOTS_PENDING:
+        return "until its origin's robots.txt is there"
+    return "until it is released"
 
 
 def _fate(is_over: bool) -> str:

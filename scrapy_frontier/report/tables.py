@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.report import layout
 from scrapy_frontier.report.layout import counted, number
-from scrapy_frontier.states import Disposition, State
+from scrapy_frontier.report.pages import COVERED, pages_of
+from scrapy_frontier.states import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy_frontier.report.account import Cause, Coverage, OriginAccount
 
 ORIGINS_SHOWN: Final = 20
@@ -19,31 +18,24 @@ DEAD_LETTERS_SHOWN: Final = 10
 
 _SHARE: Final = len(">99.9 %")
 
-COVERED: Final = (
-    Disposition.SUCCEEDED.label,
-    Disposition.REDIRECTED.label,
-    Disposition.NOT_MODIFIED.label,
-)
-"""Dispositions of URLs that the run has an answer for, as it was meant to."""
-
 
 def outcomes_section(account: Coverage) -> list[str]:
     """What became of the URLs, by disposition and state."""
-    identities = account.identities
+    pages = pages_of(account)
     counts = [
-        *identities.terminal.items(),
-        *identities.unresolved.items(),
-        ("excluded by rules", sum(identities.suppressed.values())),
-        ("held back", sum(identities.deferred.values())),
+        *pages.terminal.items(),
+        *pages.unresolved.items(),
+        ("excluded by rules", pages.excluded),
+        ("held back", pages.held_back),
     ]
     rows = [
-        (_words(name), count, layout.share(count, identities.discovered).rjust(_SHARE))
+        (_words(name), count, layout.share(count, pages.discovered).rjust(_SHARE))
         for name, count in counts
         if count
     ]
     if not rows:
         return []
-    rows.append(("all", identities.discovered, "100 %".rjust(_SHARE)))
+    rows.append(("all", pages.discovered, "100 %".rjust(_SHARE)))
     return layout.section(
         "What became of the URLs", layout.table(["outcome", "URLs", "share"], rows)
     )
@@ -52,10 +44,9 @@ def outcomes_section(account: Coverage) -> list[str]:
 def causes_section(account: Coverage) -> list[str]:
     """What was not covered, by rule, with an example each."""
     rows = [
-        (_what(cause), cause.rule or "", cause.count, cause.example)
+        (_what(cause), cause.rule or "", cause.count - cause.robots_txt, cause.example)
         for cause in account.causes
-        if cause.state in (State.SUPPRESSED.label, State.DEFERRED.label)
-        or cause.disposition not in (None, *COVERED)
+        if cause.count > cause.robots_txt and _is_uncovered(cause)
     ]
     rows += [
         (f"rejected {cause.kind}", cause.rule, cause.count, cause.example)
@@ -63,8 +54,13 @@ def causes_section(account: Coverage) -> list[str]:
     ]
     return layout.section(
         "Not covered, and why",
-        _some(["what", "rule", "count", "first example"], rows, CAUSES_SHOWN),
+        layout.some(["what", "rule", "count", "first example"], rows, CAUSES_SHOWN),
     )
+
+
+def _is_uncovered(cause: Cause) -> bool:
+    is_kept_out = cause.state in (State.SUPPRESSED.label, State.DEFERRED.label)
+    return is_kept_out or cause.disposition not in (None, *COVERED)
 
 
 def _what(cause: Cause) -> str:
@@ -82,6 +78,7 @@ def references_section(account: Coverage) -> list[str]:
     rows = [
         (label, kind.total, kind.fresh, kind.duplicates, kind.excluded, kind.rejected)
         for label, kind in account.references.by_kind.items()
+        if kind.total
     ]
     headings = ["kind", "total", "new URL", "duplicate", "to an excluded URL", "rejected"]
     return layout.section("References", layout.table(headings, rows) if rows else [])
@@ -100,6 +97,7 @@ def attempts_section(account: Coverage) -> list[str]:
         (attempts.retries, counted(attempts.retries, "retry", "retries")),
         (attempts.late, f"{number(attempts.late)} late, of a lease that was no longer in force"),
         (attempts.quarantined, f"{number(attempts.quarantined)} quarantined"),
+        (account.robots_txt.attempts, f"{number(account.robots_txt.attempts)} for a robots.txt"),
     ]
     noted = "; ".join(note for count, note in notes if count)
     lines = layout.table(["outcome", "attempts"], rows)
@@ -121,7 +119,7 @@ def origins_section(account: Coverage) -> list[str]:
         "none",
         "received",
     ]
-    return layout.section("Origins", _some(headings, rows, ORIGINS_SHOWN))
+    return layout.section("Origins", layout.some(headings, rows, ORIGINS_SHOWN))
 
 
 def _origin_row(origin: OriginAccount) -> tuple[str | int, ...]:
@@ -129,7 +127,7 @@ def _origin_row(origin: OriginAccount) -> tuple[str | int, ...]:
     still_open = sum(n for state, n in origin.identities.items() if state not in closed)
     return (
         layout.shorten(origin.origin, 36),
-        sum(origin.identities.values()),
+        sum(origin.identities.values()) - origin.robots_txt,
         still_open,
         origin.attempts,
         *(origin.by_status.get(status, 0) for status in ("2xx", "3xx", "4xx", "5xx", "none")),
@@ -139,22 +137,12 @@ def _origin_row(origin: OriginAccount) -> tuple[str | int, ...]:
 
 def redirects_section(account: Coverage) -> list[str]:
     """Redirects in a line, and those refused by rule."""
-    redirects = account.redirects
-    if not redirects.hops and not redirects.refused:
+    redirects, hops = account.redirects, pages_of(account).hops
+    if not hops and not redirects.refused:
         return []
-    line = (
-        f"  {counted(redirects.hops, 'hop')} followed,"
-        f" {number(redirects.cross_origin)} to another origin."
-    )
+    line = f"  {counted(hops, 'hop')} followed, {number(redirects.cross_origin)} to another origin."
     refused = [f"  refused: {rule} {number(count)}" for rule, count in redirects.refused.items()]
     return layout.section("Redirects", [line, *refused])
-
-
-def robots_section(account: Coverage) -> list[str]:
-    """What robots.txt kept out."""
-    rows = [(one.origin, one.rule, one.suppressed, one.example) for one in account.robots]
-    headings = ["origin", "rule", "URLs", "first example"]
-    return layout.section("Robots", _some(headings, rows, ORIGINS_SHOWN))
 
 
 def budgets_section(account: Coverage) -> list[str]:
@@ -164,14 +152,18 @@ def budgets_section(account: Coverage) -> list[str]:
         for one in account.budgets
     ]
     headings = ["rule", "pattern", "excluded", "held back", "first example"]
-    return layout.section("Budgets", _some(headings, rows, CAUSES_SHOWN))
+    return layout.section("Budgets", layout.some(headings, rows, CAUSES_SHOWN))
 
 
 def dead_letters_section(account: Coverage) -> list[str]:
     """URLs that failed for good."""
-    rows = [(one.reason, one.attempts, one.transitions, one.url) for one in account.deadletters]
+    rows = [
+        (one.reason, one.attempts, one.transitions, one.url)
+        for one in account.deadletters
+        if not one.is_robots_txt
+    ]
     headings = ["reason", "attempts", "transitions", "URL"]
-    return layout.section("Dead letters", _some(headings, rows, DEAD_LETTERS_SHOWN))
+    return layout.section("Dead letters", layout.some(headings, rows, DEAD_LETTERS_SHOWN))
 
 
 def counted_sections(account: Coverage) -> list[str]:
@@ -184,7 +176,7 @@ def counted_sections(account: Coverage) -> list[str]:
     ):
         rows = [(one.name, one.count, one.example or "") for one in found]
         lines += layout.section(
-            title, _some(["name", "count", "first example"], rows, CAUSES_SHOWN)
+            title, layout.some(["name", "count", "first example"], rows, CAUSES_SHOWN)
         )
     return lines
 
@@ -214,13 +206,3 @@ def _unended(account: Coverage, session_id: int) -> str:
 
 def _second(at: str | None) -> str:
     return at[:19].replace("T", " ") if at else "-"
-
-
-def _some(headings: Sequence[str], rows: Sequence[Sequence[str | int]], limit: int) -> list[str]:
-    if not rows:
-        return []
-    lines = layout.table(headings, rows[:limit])
-    more = len(rows) - limit
-    return (
-        [*lines, f"  ... and {number(more)} more: --format json lists all."] if more > 0 else lines
-    )

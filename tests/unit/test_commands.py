@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -93,11 +94,15 @@ def test_help_names_every_subcommand_and_the_exit_status(
     """The first thing that a new user reads."""
     assert command(["-h"]) == 0
     out = capsys.readouterr().out
-    for name in ("runs", "report", "explain", "history", "verify", "doctor"):
+    for name in ("runs", "report", "explain", "history", "robots", "verify", "doctor"):
         assert f"    {name} " in out
     assert "exit status: 0 fine, 1 the answer is no" in " ".join(out.lower().split())
     assert command(["explain", "-h"]) == 0
     assert "--run RUN" in capsys.readouterr().out
+    assert command(["robots", "-h"]) == 0
+    assert "1 the origin is unknown, or the URL may not be fetched" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 @both
@@ -107,6 +112,65 @@ def test_the_default_store_is_the_one_that_a_crawl_would_write(
     """Where there is none yet, the message says where it would be."""
     assert command(["runs"]) == 2
     assert ".scrapy/frontier.db" in capsys.readouterr().err
+
+
+CONTACT = "ourbot/1.0 (+https://bot.example/)"
+OBEYED = {"ROBOTSTXT_OBEY": "True", "USER_AGENT": CONTACT}
+
+
+@both
+@pytest.mark.parametrize(
+    ("settings", "level", "words"),
+    [
+        ({}, "ok", "obeyed, as ourbot (from USER_AGENT)"),
+        ({"ROBOTSTXT_USER_AGENT": "other"}, "ok", "obeyed, as other (from ROBOTSTXT_USER_AGENT)"),
+        ({"ROBOTSTXT_OBEY": "False"}, "warn", "no robots.txt is asked for"),
+        (
+            {"ROBOTSTXT_OBEY": "False", "FRONTIER_ROBOTS_RULES": "User-agent: *"},
+            "warn",
+            "FRONTIER_ROBOTS_RULES is not applied",
+        ),
+        ({"FRONTIER_ROBOTS_RULES": "Disallow: /x"}, "warn", "it forbids nothing"),
+        ({"USER_AGENT": "our2bot (+https://bot.example/)"}, "warn", "is called 'our'"),
+        ({"USER_AGENT": "our2bot"}, "warn", "is called 'our'"),
+        ({"ROBOTSTXT_USER_AGENT": "007"}, "FAIL", "names no robot"),
+    ],
+)
+def test_doctor_looks_at_robots_txt(
+    command: Command,
+    settings: dict[str, str],
+    level: str,
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whether it is obeyed, under which name, and whether rules of one's own do what they say."""
+    given = [f"{name}={value}" for name, value in {**OBEYED, **settings}.items()]
+    options = [part for setting in given for part in ("-s", setting)]
+    assert command(["doctor", "--format", "json", *options]) == (1 if level == "FAIL" else 0)
+    checks = [one for one in json.loads(capsys.readouterr().out) if one["name"] == "robots.txt"]
+    assert [one["level"] for one in checks if words in one["text"]] == [level]
+    assert not any("tells nobody how to reach you" in one["text"] for one in checks)
+
+
+@pytest.mark.parametrize(
+    ("agent", "level"),
+    [
+        (CONTACT, "ok"),
+        ("ourbot (bot@bot.example)", "ok"),
+        ("ourbot/1.0", "warn"),
+        ("Scrapy/2.19.0 (+https://scrapy.org)", "warn"),
+        ("ourbot@home", "warn"),
+        ("", "warn"),
+    ],
+)
+def test_doctor_asks_for_a_contact(
+    agent: str, level: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever is crawled must be able to reach somebody: by a URL or by mail."""
+    assert script(["doctor", "--format", "json", "-s", f"USER_AGENT={agent}"]) == 0
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)}
+    assert checks["USER_AGENT"]["level"] == level
+    assert (checks["USER_AGENT"]["cure"] is None) == (level == "ok")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")

@@ -1,0 +1,70 @@
+"""How a run ended, or that it goes on, in a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy_frontier.report.layout import counted
+from scrapy_frontier.report.robots.records import robots_origin
+from scrapy_frontier.states import State
+
+if TYPE_CHECKING:
+    from scrapy_frontier.report.account import Coverage
+
+_STOPS: Final = {
+    "exhausted": "Finished: nothing was left to do.",
+    "operator": "Stopped by the operator; it can be resumed.",
+    "deadline": "Stopped at its deadline; it can be resumed.",
+    "error": "Stopped by an error; it can be resumed.",
+    "interrupted": "Interrupted: its process ended without closing it. It can be resumed.",
+}
+
+_WAYS_SHOWN: Final = 3
+
+
+def stop_sentence(account: Coverage) -> str:
+    """How the run ended, or that it goes on."""
+    reason = account.stop.reason
+    if reason == "exhausted":
+        return _exhausted(account)
+    if reason is not None:
+        if reason.startswith("budget:"):
+            return f"Stopped by the budget {reason.partition(':')[2]}; it can be resumed."
+        return _STOPS.get(reason, f"Ended: {reason}.")
+    if account.run.state != "running":
+        return f"Ended, state {account.run.state}, without a reason on record."
+    if account.run.is_live:
+        return "Running."
+    return "Running, or interrupted: from here it cannot be told whether its process lives."
+
+
+def _exhausted(account: Coverage) -> str:
+    """All that could be done is done, which need not be all."""
+    held_back = sum(account.identities.deferred.values())
+    scheduled = account.identities.unresolved.get(State.SCHEDULED.label, 0)
+    if account.run.state == "stopped" and scheduled:
+        return f"Nothing more could be done now: {_left_over(account, scheduled)} A resumed run tries again."
+    if held_back:
+        held = counted(held_back, "URL is", "URLs are")
+        return f"Finished: all that was admitted is done, and {held} held back."
+    return _STOPS["exhausted"]
+
+
+def _left_over(account: Coverage, scheduled: int) -> str:
+    """A run ends so, with URLs in its queues, only where their robots.txt could not be had."""
+    origins = {
+        robots_origin(one.origin)
+        for one in account.origins
+        if one.identities.get(State.SCHEDULED.label)
+    }
+    urls = counted(scheduled, "URL")
+    stay = "stays" if scheduled == 1 else "stay"
+    where = min(origins) if len(origins) == 1 else counted(len(origins), "origin")
+    whose = "its" if len(origins) == 1 else "their"
+    return f"{urls} of {where} {stay} scheduled, for {whose} robots.txt could not be had{_why(account)}."
+
+
+def _why(account: Coverage) -> str:
+    ways = sorted({one.trouble or one.reason or "" for one in account.robots if one.waiting})
+    more = f" and {len(ways) - _WAYS_SHOWN} more" if len(ways) > _WAYS_SHOWN else ""
+    return f" ({', '.join(ways[:_WAYS_SHOWN])}{more})" if ways else ""
