@@ -512,11 +512,11 @@ def test_the_json_of_an_origin_has_its_text(ask: Any, ledger: Ledger) -> None:
 # Gates and accounts
 
 
-def waiting(ledger: Ledger, now: float, *, is_live: bool = True) -> str:
-    """The gate sentence of a URL of A that waits."""
+def waiting(ledger: Ledger, now: float, path: str = "p", *, is_live: bool = True) -> str:
+    """The gate sentence of a URL of A."""
     with ledger.read() as connection:
         (one,) = explain(
-            connection, ledger.run_id, f"{A}/p", now_ms=round(now * 1000), is_live=is_live
+            connection, ledger.run_id, f"{A}/{path}", now_ms=round(now * 1000), is_live=is_live
         ).identities
         return one.gate_sentence
 
@@ -537,6 +537,10 @@ def test_the_gate_of_a_living_run(ledger: Ledger) -> None:
     assert closed.startswith(f"The gate of {A} is closed for this run: its robots.txt could not")
     assert "2 tries in a row" in closed
     assert "A resumed run asks again not before 2025-12-02 00:47:30 UTC" in closed
+    fetched = ledger.seed(f"{A}/done")
+    ledger.fetch(fetched)
+    ledger.finish()
+    assert "robots.txt" not in waiting(ledger, at + 20, "done")
     learn(ledger, GOOD, at=at + 60)
     assert waiting(ledger, at + 60).startswith(f"The gate of {A} is open")
     assert "which expired 2025-12-03 00:47:40 UTC, is asked for again" in waiting(
@@ -601,6 +605,28 @@ def test_both_may_forbid(ledger: Ledger) -> None:
     ) in one.state_sentence
 
 
+def test_a_queue_of_its_own_has_no_robots_txt_of_its_own(ledger: Ledger) -> None:
+    """A download slot makes another queue; the origin, and its robots.txt, stay the same."""
+    learn(ledger, BAD, BAD)
+    ledger.seed(f"{A}/1")
+    ledger.tamper("UPDATE origin SET origin = origin || ' (mine)'")
+    ledger.open_session()
+    ledger.seed(f"{A}/p")
+    learn(ledger, GOOD, origin="http://b.example")
+    ledger.seed("http://b.example/p")
+    ledger.close("stopped", "exhausted")
+
+    account = account_of(ledger)
+
+    assert [origin.origin for origin in account.origins][1:] == [f"{A} (mine)", "http://b.example"]
+    assert [(one.origin, one.waiting) for one in account.robots] == [
+        (A, 2),
+        ("http://b.example", 0),
+    ]
+    assert "on 2 origins" in render_long(account)
+    assert f"the robots.txt of {A} could not be had" in waiting(ledger, NOW, "1")
+
+
 def test_waivers_belong_to_an_origin_where_there_is_only_one(ledger: Ledger) -> None:
     """The ledger counts them for the run; nothing is guessed."""
     learn(ledger, GOOD)
@@ -617,6 +643,8 @@ def test_the_origins_left_over_are_counted(ledger: Ledger) -> None:
     for name, fetch in (("a", BAD), ("b", RobotsFetch(failure="timeout"))):
         learn(ledger, fetch, fetch, origin=f"http://{name}.example")
         ledger.seed(f"http://{name}.example/")
+    ledger.tamper("UPDATE origin SET origin = origin || ' (mine)'")
+    ledger.open_session()
     ledger.seed("http://b.example/2")
     ledger.close("stopped", "exhausted")
     assert stop_sentence(account_of(ledger)) == (
