@@ -89,12 +89,12 @@ class Dispatch:
     @property
     def is_pending(self) -> bool:
         """Whether anything is left to hand out, now or later in this run."""
-        return self.scheduled > self.robots.unreachable or self.timed > 0
+        return self.scheduled > self.robots.unreachable or self.timed > 0 or self.robots.is_waiting
 
     @property
     def has_unresolved(self) -> bool:
         """Whether a resumed run would find something to do."""
-        return self.scheduled > 0 or self.timed > 0
+        return self.scheduled > 0 or self.timed > 0 or self.robots.deferred_count > 0
 
     @property
     def heads(self) -> int:

@@ -15,6 +15,7 @@ from sqlalchemy import select, update
 
 from scrapy_frontier.frontier.runs import reason_id, transaction
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.policy.robots import ROBOTS_PENDING
 from scrapy_frontier.states import Disposition, Event, State
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.apply import Applier
@@ -79,6 +80,13 @@ class Recovery:
             " AND CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END IS NULL",
             Event.DEFER,
             Reason(UNSERIALISABLE),
+        )
+        # They wait for an answer that this process asks for anew, when their turn comes.
+        self._transit(
+            "SELECT identity_id FROM current JOIN reason USING (reason_id)"
+            f" WHERE run_id = ? AND state = {State.DEFERRED:d} AND code = '{ROBOTS_PENDING}'",
+            Event.RELEASE,
+            Reason("robots.settled"),
         )
         excluded = readmitted = 0
         if judge is not None:

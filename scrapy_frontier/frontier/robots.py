@@ -29,6 +29,7 @@ from scrapy_frontier.policy.robots import (
     RobotsPolicy,
     RobotsRecord,
     RobotsState,
+    TextMissing,
     after_fetch,
     changes_rulings,
     classify,
@@ -170,17 +171,15 @@ class Robots:
     def _loaded(self, found: OriginRobots, row: tuple[str, bytes | None] | None) -> None:
         if row is not None:
             try:
-                record = load(*row)
-            except RecordUnreadable as error:
+                # What an earlier run has given up is tried again.
+                found.judge = self._judge_of(reread(reopen(load(*row))))
+            except (RecordUnreadable, TextMissing) as error:
                 logger.error(
                     "The stored robots.txt of %s cannot be read and is fetched again: %s",
                     found.origin,
                     error,
                     extra={"action": "robots_unreadable"},
                 )
-            else:
-                # What an earlier run has given up is tried again.
-                found.judge = self._judge_of(reread(reopen(record)))
         self._go_on(found)
 
     def _go_on(self, found: OriginRobots) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -39,10 +41,23 @@ class RobotsGates:
         self._clock = clock
         self.robots: Robots | None = None
         self._base_policy = base_policy
+        self._deferred: Counter[int] = Counter()
         self.floors: dict[str, float] = {}
         """Seconds that Crawl-delay keeps between the requests of a gate."""
         self.closed: dict[int, int] = {}
         """Origins that are closed for this run, and how many of their URLs stay scheduled."""
+
+    @property
+    def deferred_count(self) -> int:
+        """URLs that wait for a robots.txt beside a gate which they share with other origins."""
+        return sum(self._deferred.values())
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether any of them may still be let go in this run."""
+        return any(
+            self._deferred[origin_id] for origin_id in self._deferred.keys() - self.closed.keys()
+        )
 
     @property
     def unreachable(self) -> int:
@@ -77,6 +92,7 @@ class RobotsGates:
         """Whether a waiting URL was deferred, because others must not wait at its gate."""
         if gate_key == head.origin:
             return False
+        self._deferred[head.origin_id] += 1
         reason = Reason(ROBOTS_PENDING)
         self._send(Transit([head.identity_id], Event.DEFER, reason, self._now_ms()))
         return True
@@ -104,7 +120,13 @@ class RobotsGates:
                     self._schedule.reopen(gate_key, now, GateState.ROBOTS_UNAVAILABLE)
             elif record.is_closed:
                 self._close(origin_id, gate_key, now, is_own=is_own)
-            elif is_own:
+            elif not is_own:
+                # No gate of its own that would open when the time has come.
+                assert self.robots is not None
+                delay_s = max(0.1, record.next_try_at - now)
+                loop = asyncio.get_running_loop()
+                loop.call_later(delay_s, self.robots.want, found.origin)
+            else:
                 until = max(record.next_try_at, now + 0.1)
                 self._schedule.hold(gate_key, until, GateState.ROBOTS_UNAVAILABLE, now)
                 self._schedule.reopen(gate_key, now, GateState.ROBOTS_PENDING)
@@ -152,11 +174,15 @@ class RobotsGates:
 
     def _release_deferred(self, origin_id: int) -> None:
         self._writer.send(
-            Read(partial(rows.deferred_by, origin_id=origin_id, code=ROBOTS_PENDING), self._release)
+            Read(
+                partial(rows.deferred_by, origin_id=origin_id, code=ROBOTS_PENDING),
+                partial(self._release, origin_id),
+            )
         )
 
-    def _release(self, identity_ids: list[int]) -> None:
+    def _release(self, origin_id: int, identity_ids: list[int]) -> None:
         if identity_ids:
+            self._deferred[origin_id] -= len(identity_ids)
             self._send(
                 Transit(identity_ids, Event.RELEASE, Reason("robots.settled"), self._now_ms())
             )
