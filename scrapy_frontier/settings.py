@@ -168,7 +168,7 @@ class FrontierSettings:
         " this run. Its URLs stay scheduled; a resumed run tries again.",
     )
     robots_backoff_s: float = _setting(
-        15.0,
+        5.0,
         _seconds,
         "Seconds until a robots.txt that could not be had is asked for again, doubled with each failure.",
     )
