@@ -106,7 +106,8 @@ class Intake:
             self.reject_hop(attempt, resolved)
             return None
         page = Page(attempt.source, ReferenceKind.REDIRECT, attempt.depth)
-        self._send(request, resolved, page, seed=0, is_visit=is_visit, settled=settled)
+        key = self._key(request, resolved)
+        self._send(request, resolved, page, key, seed=0, is_visit=is_visit, settled=settled)
         return resolved.url
 
     def refer_direct(
@@ -229,12 +230,11 @@ class Intake:
             self._recent.put(request.url, known)
             self._again(page, known, request)
             return False
-        seed = 0
+        seed, key = 0, self._key(request, resolved)
         if is_seed and is_visit:
-            key = self._key(request, resolved)
             self._seeds[key] += 1
             seed = self._seeds[key]
-        known = self._send(request, resolved, page, seed=seed, is_visit=is_visit)
+        known = self._send(request, resolved, page, key, seed=seed, is_visit=is_visit)
         if plain:
             self._recent.put(request.url, known)
             self._recent.put(resolved.url, known)
@@ -246,6 +246,7 @@ class Intake:
         request: Request,
         resolved: Resolved,
         page: Page,
+        key: bytes,
         *,
         seed: int,
         is_visit: bool,
@@ -254,7 +255,7 @@ class Intake:
         depth = request.meta.get("depth", page.depth)
         verdict, waiver = self._admission.verdict(request, resolved, depth)
         now_ms = self._now_ms()
-        known = KnownUrl(self._key(request, resolved), is_suppressed=verdict.event is Event.EXCLUDE)
+        known = KnownUrl(key, is_suppressed=verdict.event is Event.EXCLUDE)
 
         record = self.record(request)
 

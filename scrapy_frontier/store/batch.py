@@ -6,9 +6,9 @@ Nothing here is kept when the transaction is rolled back: a `Batch` is thrown aw
 from __future__ import annotations
 
 import logging
-from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 
 from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.states import Disposition, Event, State, advance
@@ -175,8 +175,8 @@ class Batch:
 
     def code_of(self, reason_id: int) -> str:
         """The code that a number stands for, "" where it is none of a reason."""
-        codes = ChainMap(self.new_reasons, dict(self._reasons))
-        return next((code for code, number in codes.items() if number == reason_id), "")
+        codes = chain(self.new_reasons.items(), self._reasons.items())
+        return next((code for code, number in codes if number == reason_id), "")
 
     def append(
         self,
