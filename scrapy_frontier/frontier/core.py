@@ -15,7 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from scrapy_frontier import seams
+from scrapy_frontier import failpoints, seams
 from scrapy_frontier.clock import SystemClock, milliseconds
 from scrapy_frontier.errors import FrontierError, IdentityError
 from scrapy_frontier.frontier import direct, hops
@@ -283,6 +283,7 @@ class Frontier:
         opened.writer.send(
             Dispatch(attempt.lease, self._now_ms(), pick.reason, on_commit=attempt.grant)
         )
+        failpoints.reach("dispatch.sent")
         return request
 
     def statistics(self) -> dict[str, Any]:
@@ -320,12 +321,14 @@ class Frontier:
             attempt.has_place = True
         await self.opened.wire.enter()
         attempt.is_on_wire = True
+        failpoints.reach("wire.before")
 
     def charge(self, request: Request) -> None:
         """The request is on the wire."""
         attempt = self.attempts.get(request)
         if attempt is not None and attempt.has_place and not attempt.is_charged:
             attempt.is_charged = True
+            failpoints.reach("wire.charged")
             self.opened.dispatch.charge(attempt.gate_key, attempt.origin_id)
 
     def release(self, request: Request) -> None:
@@ -352,6 +355,7 @@ class Frontier:
         attempt = self.attempts.get(request)
         if attempt is None:
             return
+        failpoints.reach("respond.before")
         self.give_place_back(attempt)
         request.meta[META_KEY] = attempt.user_slot or AutomaticSlot(host_of(attempt.url))
         if self.error is not None:
@@ -370,6 +374,7 @@ class Frontier:
             )
         )
         attempt.is_captured = await attempt.committed
+        failpoints.reach("respond.committed")
         if not attempt.is_captured:
             raise IgnoreRequest(
                 "frontier: the response came too late, its lease is not the current one"
@@ -434,6 +439,7 @@ class Frontier:
         if page.response is not None:
             self.opened.intake.take_extracted(page, observed_references(page.response))
         self._close_page(page)
+        failpoints.reach("page.children_sent")
         if isinstance(result, Failure):
             ending = hops.ending_of(result.value, attempt)
             self.end(attempt, ending)
@@ -443,6 +449,7 @@ class Frontier:
                 attempt,
                 end_of_page(attempt.status or 0, page.callback_error, is_answered=is_answered),
             )
+        failpoints.reach("page.end_sent")
 
     def end(self, attempt: Attempt, ending: Ending) -> None:
         """The attempt is over: write how."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from scrapy.exceptions import IgnoreRequest
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier.admission import due_ms, rank_of
 from scrapy_frontier.frontier.attempts import Attempt, Ending, detail, end_of_failure
@@ -172,6 +173,7 @@ def _go_on(frontier: Frontier, attempt: Attempt, request: Request, *, is_redirec
     url = frontier.opened.intake.enqueue_hop(
         request, attempt, is_visit=request.dont_filter, settled=settled
     )
+    failpoints.reach("hop.sent")
     if url is None:
         frontier.end(attempt, _followed(attempt, inputs, is_redirect=is_redirect))
 
@@ -210,6 +212,7 @@ def _try_again(frontier: Frontier, attempt: Attempt, request: Request, kind: str
             request,
         )
     )
+    failpoints.reach("retry.sent")
     frontier.forget(attempt)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_frontier import seams
+from scrapy_frontier import failpoints, seams
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.errors import ConfigError, FrontierError, IdentityError
 from scrapy_frontier.frontier import judging, politeness, recovery, reports, robots_setup, runs
@@ -212,7 +212,9 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     if frontier.error is None:
         opened.intake.flush_loose()
     frontier.is_closed = True
+    failpoints.reach("close.begun")
     await opened.loop.run_in_executor(None, opened.writer.stop)
+    failpoints.reach("close.drained")
     # What the last commits mean for the loop is still on its way to it.
     await asyncio.sleep(0)
     stop = STOP_REASONS.get(reason, "operator")
@@ -228,7 +230,9 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
         detail = {"scrapy": reason, **({"error": str(frontier.error)} if frontier.error else {})}
         with runs.transaction(opened.store, "closing the run") as connection:
             runs.close_run(connection, opened.run, state, stop, detail)
+        failpoints.reach("close.run_committed")
         _report(opened)
+        failpoints.reach("close.reported")
         opened.store.checkpoint("TRUNCATE")
     except FrontierError as error:
         logger.critical(
@@ -238,6 +242,7 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
         )
     finally:
         opened.store.close()
+        failpoints.reach("close.closed")
         opened.lock.release()
 
 
@@ -285,6 +290,7 @@ def _deliver(frontier: Frontier, committed: Committed) -> None:
         frontier.opened.dispatch.take(committed)
         for answer, value in committed.answers:
             answer(value)
+        failpoints.reach("ack.after")
     except Exception as error:
         frontier.fail(error)
     frontier.opened.waker.wake()
@@ -333,6 +339,7 @@ def _open_run(
             if lock is None:
                 lock = RunLock(store, run.run_id)
                 lock.acquire()
+        failpoints.reach("open.run_committed")
     except BaseException:
         if lock is not None:
             lock.release()

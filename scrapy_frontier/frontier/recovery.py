@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from sqlalchemy import select, update
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.frontier.runs import reason_id, transaction
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.policy.robots import ROBOTS_PENDING
@@ -58,12 +59,14 @@ class Recovery:
 
     def run(self, judge: Judge | None) -> Recovered:
         """Reclaim what was under way; with `judge`, apply a changed scope to what waits and to what was excluded."""
+        failpoints.reach("recover.begun")
         reclaimed = self._transit(
             f"SELECT identity_id FROM current WHERE run_id = ? AND state IN ({State.FETCHING:d}, {State.FETCHED:d})",
             Event.RECLAIM,
             LOST_LEASE,
         )
         self._mark_lost_attempts()
+        failpoints.reach("recover.marked")
         # Whoever issued a request past the scheduler died with the process.
         abandoned = self._transit(
             f"SELECT c.identity_id FROM current AS c JOIN identity AS i USING (identity_id)"
@@ -91,6 +94,7 @@ class Recovery:
         excluded = readmitted = 0
         if judge is not None:
             excluded, readmitted = self._judge_again(judge)
+        failpoints.reach("recover.done")
         return Recovered(reclaimed, lost, abandoned, excluded, readmitted)
 
     def _transit(
@@ -178,3 +182,4 @@ class Recovery:
         with transaction(self._store, "recovering the run") as connection:
             batch = self._applier.apply(cursor_of(connection), messages)
         self._applier.keep(batch)
+        failpoints.reach("recover.part")

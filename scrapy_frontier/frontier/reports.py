@@ -8,6 +8,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.identity import NORMALISER_VERSION
 from scrapy_frontier.settings import setting_name
 
@@ -100,6 +101,7 @@ def write(store: Store, run: OpenRun, settings: FrontierSettings) -> None:
         (folder / f"{stem}.json").write_text(
             json.dumps(account.to_json(), indent=2, ensure_ascii=False), "utf-8"
         )
+        failpoints.reach("close.half_reported")
         (folder / f"{stem}.txt").write_text(render_long(account), "utf-8")
     except OSError as error:
         logger.error(

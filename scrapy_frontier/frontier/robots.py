@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier.robots_fetch import RobotsFetcher
 from scrapy_frontier.policy.robots import (
@@ -198,6 +199,7 @@ class Robots:
     async def _fetch(self, found: OriginRobots) -> None:
         old = found.record
         fetched = await self.fetcher.fetch(old)
+        failpoints.reach("robots.before")
         now = self._clock.now()
         outcome = classify(fetched, has_copy=old.has_copy)
         record = after_fetch(old, outcome, now, self.rules.policy, self._random)
@@ -205,6 +207,7 @@ class Robots:
         self._writer.send(
             RobotsFetched(found.origin, dump(record), record.digest, text, milliseconds(now))
         )
+        failpoints.reach("robots.sent")
         found.judge = self._judge_of(record)
         logger.debug(
             "robots.txt of %s: %s, %s",

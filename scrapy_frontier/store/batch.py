@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.states import Disposition, Event, State, advance
 from scrapy_frontier.store import edges, rows, schema
@@ -314,6 +315,7 @@ class Batch:
         rows.insert(cursor, schema.identity, self.identities)
         rows.insert(cursor, schema.visit, self.visits)
         rows.insert(cursor, schema.transition, self._transitions)
+        failpoints.reach("commit.ledger_written")
         self._flush_projection()
         rows.insert(cursor, schema.attempt, self.attempts)
         rows.finish_attempts(cursor, self.finished_attempts)

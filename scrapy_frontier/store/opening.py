@@ -12,6 +12,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.errors import ConfigError, StoreError
 from scrapy_frontier.store import sqlite
 from scrapy_frontier.store.location import Location, locate
@@ -84,8 +85,10 @@ class Store:
         """
         if mode not in CHECKPOINT_MODES:
             raise ValueError(f"checkpoint mode {mode!r}: one of {', '.join(CHECKPOINT_MODES)}")
+        failpoints.reach("checkpoint.before")
         with store_errors(f"checkpointing {self.url}"):
             (row,) = sqlite.ask(self.writer_connection(), f"PRAGMA wal_checkpoint({mode})")
+        failpoints.reach("checkpoint.after")
         held_up, frames, copied = row
         return held_up, frames, copied
 

@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
-from scrapy_frontier import __version__
+from scrapy_frontier import __version__, failpoints
 from scrapy_frontier.errors import SchemaMismatch, StoreError
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.sqlite import ask, enter_wal
@@ -93,6 +93,7 @@ def _create(connection: Connection, url: str) -> None:
             return  # another process was faster
         schema.metadata.create_all(connection, checkfirst=False)
         mark(connection, product=schema.PRODUCT, created_ms=str(int(time.time() * 1000)))
+        failpoints.reach("create.before_commit")
 
 
 def _empty(url: str) -> StoreError:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.store.messages import (
     Committed,
@@ -80,13 +81,13 @@ class Writer:
         self._rows_since_checkpoint = 0
         self._thread = threading.Thread(target=self._run, name="frontier-writer", daemon=True)
         self.error: StoreError | None = None
-        self.commits = 0
+        self.commits: int = 0
         self.sent = 0
         self.delivered = 0
         self._owing = 0
-        self.rows = 0
-        self.busy_retries = 0
-        self.slowest_commit_s = 0.0
+        self.rows: int = 0
+        self.busy_retries: int = 0
+        self.slowest_commit_s: float = 0.0
 
     def start(self) -> None:
         """Start the thread."""
@@ -182,8 +183,11 @@ class Writer:
         connection = self._store.writer_connection()
         with store_errors(f"writing to {self._store.url}"), connection.begin():
             cursor = cursor_of(connection)
+            failpoints.reach("commit.begun")
             self._notice_others()
             batch = self._applier.apply(cursor, messages)
+            failpoints.reach("commit.before")
+        failpoints.reach("commit.after")
         self._applier.keep(batch)
         return batch.committed
 

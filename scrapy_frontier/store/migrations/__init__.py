@@ -19,6 +19,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.sqlite import ask, set_pragma
@@ -35,9 +36,12 @@ def migrate(connection: Connection, url: str) -> None:
         found = schema_version(connection, url)  # again: another process may have been faster
         if found == schema.SCHEMA_VERSION:
             return
+        failpoints.reach("migrate.begun")
         upgrade(connection, found)
         _check_references(connection, url)
         mark(connection)
+        failpoints.reach("migrate.before_commit")
+    failpoints.reach("migrate.committed")
     logger.info(
         "Migrated %s from schema %s to %s",
         url,
@@ -52,6 +56,7 @@ def upgrade(connection: Connection, found: str | None) -> None:
     with Operations.context(MigrationContext.configure(connection)):
         for step in _steps_after(found):
             step.module.upgrade()
+            failpoints.reach("migrate.step")
 
 
 def _steps_after(found: str | None) -> list[Script]:
