@@ -36,3 +36,11 @@ class RunLocked(StoreError):
 
 class IllegalTransition(FrontierError):
     """An event that the transition table does not allow; it is never written."""
+
+
+class ArtifactError(FrontierError):
+    """Evidence cannot be written, or cannot be read back as it was written; `is_missing` tells an absent one apart."""
+
+    def __init__(self, message: str, *, is_missing: bool = False) -> None:
+        super().__init__(message)
+        self.is_missing = is_missing
