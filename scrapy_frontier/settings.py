@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.identity import ParameterRules
+from scrapy_frontier.policy.retry import RetryRule, read_rules
 from scrapy_frontier.policy.scope import Scope
 
 if TYPE_CHECKING:
@@ -184,6 +185,34 @@ class FrontierSettings:
         _seconds,
         "The longest Crawl-delay that is kept, in seconds. Crawl-delay raises an origin's interval and never shortens"
         " it.",
+    )
+    retry_rules: tuple[RetryRule, ...] = _setting(
+        (),
+        lambda value: read_rules(_from_json(value)),
+        "Named rules of the project's own about what is tried again, how often and when: by status, cause, exception,"
+        " origin, spider or method. The narrowest that fits decides.",
+        shown="`{}`: the built-in table alone",
+    )
+    retry_delay_s: float = _setting(
+        3.0,
+        _seconds,
+        "Seconds until the first further attempt after a fault, doubled with each one, and varied by a quarter.",
+    )
+    retry_max_delay_s: float = _setting(
+        300.0,
+        _seconds,
+        "The longest time between two attempts, unless the server asks for a longer one.",
+    )
+    retry_after_cap_s: float = _setting(
+        3600.0,
+        _seconds,
+        "The longest Retry-After that is obeyed, in seconds; of a longer one so much of it.",
+    )
+    retry_holds: int = _setting(
+        10,
+        _count,
+        "How many times a URL is sent back to wait by what is no fault of its own (429, 503, an outage of its origin,"
+        " a lost HTTP/2 connection) before it is given up. None of them takes one of `RETRY_TIMES`.",
     )
     link_inventory: bool = _setting(
         False,

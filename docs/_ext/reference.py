@@ -39,6 +39,7 @@ TYPES: Final = {
     "float | None": "number of days",
     "Scope": "dictionary",
     "ParameterRules": "list of rules",
+    "tuple[RetryRule, ...]": "dictionary",
     "tuple[float, ...]": "list of numbers",
     "tuple[str, ...]": "list of names",
 }
