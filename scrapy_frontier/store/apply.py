@@ -12,6 +12,7 @@ from scrapy_frontier.store.messages import (
     Dispatch,
     Due,
     Emission,
+    HealthSampled,
     Message,
     Move,
     OriginTiming,
@@ -37,6 +38,7 @@ HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         Emission: on_record.emission,
         OriginTiming: on_record.origin_timing,
         RobotsFetched: on_record.robots_fetched,
+        HealthSampled: on_record.health_sampled,
         Tally: on_record.tally,
     }
 )

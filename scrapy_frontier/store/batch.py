@@ -79,6 +79,7 @@ class Counters:
         "rejection",
         "reason",
         "origin",
+        "health_sample",
     )
     __slots__ = TABLES
 
@@ -90,6 +91,7 @@ class Counters:
     rejection: int
     reason: int
     origin: int
+    health_sample: int
 
     def __init__(self, **highest: int) -> None:
         for name in self.TABLES:
@@ -153,6 +155,8 @@ class Batch:
         self.seeds: dict[int, int] = {}
         self.robots: dict[str, rows.Row] = {}
         self.robots_texts: dict[str, bytes] = {}
+        self.health: dict[str, rows.Row] = {}
+        self.health_samples: list[rows.Row] = []
         self.tallies: dict[tuple[str, str], tuple[int, str | None]] = {}
         self.emissions: dict[tuple[Source, int], EmissionCount] = {}
         self.heads_wanted: dict[int, object] = {}
@@ -324,6 +328,8 @@ class Batch:
         texts = list(self.robots_texts.items())
         rows.insert(cursor, schema.robots_text, texts, rows.ROBOTS_TEXT_INSERT)
         rows.insert(cursor, schema.robots, list(self.robots.values()), rows.ROBOTS_UPSERT)
+        rows.insert(cursor, schema.health, list(self.health.values()), rows.HEALTH_UPSERT)
+        rows.insert(cursor, schema.health_sample, self.health_samples)
         rows.insert(cursor, schema.seed, list(self.seeds.items()), rows.SEED_UPSERT)
         rows.insert(cursor, schema.emission, self._emission_rows())
         rows.insert(

@@ -222,6 +222,20 @@ class RobotsFetched:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthSampled:
+    """A decision about how much an origin is asked for: what it was made from, and the state after it, as JSON."""
+
+    gate: str
+    at_ms: int
+    code: str
+    concurrency: int
+    interval_ms: int
+    inputs: str
+    state: str
+    is_calm: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
     """Adds to a count that no other row carries, keeping the first example."""
 
@@ -277,6 +291,7 @@ Message = (
     | Transit
     | OriginTiming
     | RobotsFetched
+    | HealthSampled
     | Tally
     | Read
 )

@@ -9,6 +9,7 @@ from scrapy_frontier.store.batch import Batch
 from scrapy_frontier.store.messages import (
     Due,
     Emission,
+    HealthSampled,
     OriginTiming,
     Rejected,
     RobotsFetched,
@@ -107,6 +108,30 @@ def robots_fetched(batch: Batch, message: RobotsFetched) -> None:
     )
     if message.text is not None:
         batch.robots_texts[message.digest] = message.text
+
+
+def health_sampled(batch: Batch, message: HealthSampled) -> None:
+    batch.counters.health_sample += 1
+    batch.health_samples.append(
+        (
+            batch.counters.health_sample,
+            batch.run_id,
+            message.gate,
+            message.at_ms,
+            message.code,
+            message.concurrency,
+            message.interval_ms,
+            message.inputs,
+            message.state,
+        )
+    )
+    batch.health[message.gate] = (
+        batch.run_id,
+        message.gate,
+        message.state,
+        int(message.is_calm),
+        message.at_ms,
+    )
 
 
 def tally(batch: Batch, message: Tally) -> None:

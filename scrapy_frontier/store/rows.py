@@ -90,6 +90,11 @@ ROBOTS_UPSERT: Final = (
 
 ROBOTS_TEXT_INSERT: Final = " ON CONFLICT(digest) DO NOTHING"
 
+HEALTH_UPSERT: Final = (
+    " ON CONFLICT(run_id, gate) DO UPDATE SET state = excluded.state, is_calm = excluded.is_calm,"
+    " updated_ms = excluded.updated_ms"
+)
+
 SEED_UPSERT: Final = " ON CONFLICT(identity_id) DO UPDATE SET requests = excluded.requests"
 
 _FINISH_ATTEMPT: Final = (
@@ -175,6 +180,23 @@ def robots_record(cursor: Cursor, origin: str) -> tuple[str, bytes | None] | Non
     )
     row = cursor.fetchone()
     return None if row is None else (row[0], None if row[1] is None else bytes(row[1]))
+
+
+def troubled_gates(cursor: Cursor, run_id: int) -> list[tuple[str, str]]:
+    """(gate, state of its health) of the gates of a run that were not at ease."""
+    cursor.execute("SELECT gate, state FROM health WHERE run_id = ? AND is_calm = 0", (run_id,))
+    return list(cursor.fetchall())
+
+
+def count_timed(cursor: Cursor, run_id: int, origin_ids: Sequence[int]) -> int:
+    """How many identities of these origins wait for a time."""
+    found = _select(
+        cursor,
+        "SELECT count(*) FROM current WHERE due_ms > 0 AND run_id = ? AND origin_id IN",
+        list(origin_ids),
+        before=(run_id,),
+    )
+    return sum(int(row[0]) for row in found)
 
 
 def count_scheduled(cursor: Cursor, origin_id: int) -> int:

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from scrapy_frontier.states import TRANSITIONS, Disposition, Event, State
 
-SCHEMA_VERSION: Final = "0001"
+SCHEMA_VERSION: Final = "0002"
 """The newest migration this package knows; `meta.schema` of a store names the one it has."""
 
 PRODUCT: Final = "scrapy_frontier"
@@ -295,6 +295,32 @@ robots_text = _table(
     Column("text", LargeBinary, nullable=False),
 )
 """Each text of a robots.txt once; reasons in the ledger name the digest of the one that decided."""
+
+health = _table(
+    "health",
+    Column("run_id", Big, primary_key=True),
+    Column("gate", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("is_calm", Integer, nullable=False),
+    Column("updated_ms", Big, nullable=False),
+)
+"""How the origin behind each gate stands: the state after its last sample, as `policy.health` writes it. `is_calm`: it
+may be asked for all that its bounds allow."""
+
+health_sample = _table(
+    "health_sample",
+    _id("sample_id"),
+    Column("run_id", Big, ForeignKey("run.run_id"), nullable=False),
+    Column("gate", Text, nullable=False),
+    Column("at_ms", Big, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("concurrency", Integer, nullable=False),
+    Column("interval_ms", Big, nullable=False),
+    Column("inputs", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Index("ix_health_sample", "run_id", "gate", "sample_id"),
+)
+"""Each decision about the pace of an origin: `inputs` (bounds, state before, window) and `state` (after) as JSON."""
 
 tally = _table(
     "tally",
