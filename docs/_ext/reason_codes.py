@@ -14,7 +14,7 @@ from typing import Final
 
 import scrapy_frontier
 from scrapy_frontier.identity import rejections
-from scrapy_frontier.policy import robots, scope
+from scrapy_frontier.policy import leases, robots, scope
 
 PACKAGE: Final = Path(scrapy_frontier.__file__).parent
 
@@ -73,6 +73,8 @@ REASONS: Final[Mapping[str, str]] = {
     "visit.waiting": "A further request for it was waiting until this one ended.",
     "request.unrestorable": "Its stored request cannot be made again, because the spider has changed.",
     "lease.lost": "The process that worked on it is gone.",
+    leases.EXPIRED: "Its worker showed no sign of work for `FRONTIER_LEASE` seconds.",
+    leases.EXHAUSTED: "That has happened `FRONTIER_LEASE_EXPIRIES` times, and it is given up.",
     "engine.abandoned": "Whoever issued it past the scheduler is gone.",
     "policy.changed": "Another policy version lets it in.",
 }

@@ -53,7 +53,7 @@ def coverage(
         run=run,
         stop=_stop(connection, run),
         identities=_identities(figures, codes),
-        attempts=_attempts(figures, codes, tallies),
+        attempts=_attempts(figures, codes),
         references=_references(figures, codes),
         reconciled=not failed,
         failed_equations=failed,
@@ -147,12 +147,7 @@ def _identities(figures: Figures, codes: Codes) -> account.Identities:
     )
 
 
-def _attempts(
-    figures: Figures, codes: Codes, tallies: dict[str, tuple[account.Counted, ...]]
-) -> account.Attempts:
-    def tallied(kind: str) -> int:
-        return sum(counted.count for counted in tallies.get(kind, ()))
-
+def _attempts(figures: Figures, codes: Codes) -> account.Attempts:
     return account.Attempts(
         total=figures.attempted(),
         by_outcome=_most(
@@ -162,8 +157,8 @@ def _attempts(
         ),
         open=figures.attempts_without_outcome(),
         retries=figures.events(Event.BECOME_DUE),
-        late=tallied("late"),
-        quarantined=tallied("quarantined"),
+        late=figures.late.total(),
+        quarantined=figures.quarantined,
     )
 
 

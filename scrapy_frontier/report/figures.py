@@ -87,6 +87,10 @@ class Figures:
     """Rejections by (kind, reason id)."""
     visits_waiting: int = 0
     """Further requests that wait for their identity's running one to end."""
+    late: Counter[int] = field(default_factory=Counter)
+    """Results that came when their lease was not in force any more, by event."""
+    quarantined: int = 0
+    """Results that contradict an earlier one of their attempt."""
 
     def events(self, event: Event) -> int:
         """How often the ledger has this event."""
@@ -131,7 +135,7 @@ def read_figures(connection: Connection, run_id: int | None = None) -> Mapping[i
     for run in connection.scalars(text("SELECT run_id FROM run")):
         if run_id in (None, run):
             runs[run] = Figures()
-    for reader in (_identities, _moves, _standing, _attempts, _references, _rejected, _visits):
+    for reader in READERS:
         reader(connection, run_id, runs)
     return runs
 
@@ -166,6 +170,9 @@ _VISITS: Final = (
     f" {{where}} AND v.is_waiting = 1 AND c.state NOT IN ({State.DEFERRED:d}, {State.SUPPRESSED:d})"
     " GROUP BY c.run_id"
 )
+
+_LATE: Final = "SELECT run_id, event, count(*) FROM late {where} GROUP BY run_id, event"
+_QUARANTINED: Final = "SELECT run_id, count(*) FROM quarantine {where} GROUP BY run_id"
 
 Runs = defaultdict[int, Figures]
 
@@ -225,6 +232,31 @@ def _visits(connection: Connection, run_id: int | None, runs: Runs) -> None:
     where = "WHERE 1 = 1" if run_id is None else f"WHERE c.run_id = {run_id:d}"
     for run, count in connection.execute(text(_VISITS.format(where=where))):
         runs[run].visits_waiting = count
+
+
+def _late(connection: Connection, run_id: int | None, runs: Runs) -> None:
+    where = "" if run_id is None else f"WHERE run_id = {run_id:d}"
+    for run, happened, count in connection.execute(text(_LATE.format(where=where))):
+        runs[run].late[happened] += count
+
+
+def _quarantined(connection: Connection, run_id: int | None, runs: Runs) -> None:
+    where = "" if run_id is None else f"WHERE run_id = {run_id:d}"
+    for run, count in connection.execute(text(_QUARANTINED.format(where=where))):
+        runs[run].quarantined = count
+
+
+READERS: Final = (
+    _identities,
+    _moves,
+    _standing,
+    _attempts,
+    _references,
+    _rejected,
+    _visits,
+    _late,
+    _quarantined,
+)
 
 
 def _ranges(connection: Connection, query: str, column: str, only: str | None) -> Iterator[Any]:

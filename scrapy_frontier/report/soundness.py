@@ -25,6 +25,8 @@ _DANGLING: Final = {
     "rejection.source_id": ("rejection_id", "identity", "identity_id"),
     "rejection.reason_id": ("rejection_id", "reason", "reason_id"),
     "identity.source_id": ("identity_id", "identity", "identity_id"),
+    "late.outcome_id": ("late_id", "reason", "reason_id"),
+    "quarantine.outcome_id": ("quarantine_id", "reason", "reason_id"),
     "current.visit_id": ("identity_id", "visit", "visit_id"),
     "seed.identity_id": ("identity_id", "identity", "identity_id"),
 }

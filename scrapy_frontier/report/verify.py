@@ -22,6 +22,7 @@ from scrapy_frontier.report.names import pairs, urls
 from scrapy_frontier.report.projection import compare_projection
 from scrapy_frontier.report.replay import MOVE, Replay
 from scrapy_frontier.report.soundness import check_dangling, check_file, check_triggers
+from scrapy_frontier.report.unapplied import check_unapplied
 from scrapy_frontier.store.edges import unpack
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ class _Audit:
             self._check_equations(connection)
             check_dangling(connection, self._findings)
             check_triggers(connection, self._findings)
+            check_unapplied(connection, self._findings)
 
     def _look(self, connection: Connection) -> dict[str, int]:
         """The highest id of each table, and to which runs contexts and sessions belong."""

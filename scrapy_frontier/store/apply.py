@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from scrapy_frontier.store import on_attempt, on_record, on_reference, rows
+from scrapy_frontier.policy.leases import LeasePolicy
+from scrapy_frontier.store import leases, on_attempt, on_record, on_reference, rows
 from scrapy_frontier.store.batch import Batch, Counters
 from scrapy_frontier.store.messages import (
     Dispatch,
     Due,
     Emission,
     HealthSampled,
+    Expire,
     Message,
     Move,
     OriginTiming,
     Read,
     Reference,
+    Renew,
     Retry,
     RobotsFetched,
     Tally,
@@ -27,12 +30,16 @@ from scrapy_frontier.store.messages import (
 ORIGINS_KEPT: Final = 100_000
 """Origins whose ids are remembered between transactions."""
 
+DEFAULT_LEASES: Final = LeasePolicy()
+
 HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
     {
         Reference: on_reference.reference,
         Dispatch: on_attempt.dispatch,
         Move: on_attempt.move,
         Retry: on_attempt.retry,
+        Renew: leases.renew,
+        Expire: leases.expire,
         Due: on_record.due,
         Transit: on_record.transit,
         Emission: on_record.emission,
@@ -47,7 +54,14 @@ HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
 class Applier:
     """Turns messages into rows. Holds what outlives a transaction: interned codes, id counters, waiting visits."""
 
-    def __init__(self, run_id: int, context_id: int, session_id: int) -> None:
+    def __init__(
+        self,
+        run_id: int,
+        context_id: int,
+        session_id: int,
+        leases: LeasePolicy = DEFAULT_LEASES,
+    ) -> None:
+        self.leases = leases
         self.run_id = run_id
         self.context_id = context_id
         self.session_id = session_id
@@ -82,6 +96,7 @@ class Applier:
             reasons=self._reasons,
             waiting=self._waiting,
             granted=self._granted,
+            leases=self.leases,
         )
         batch.load(_keys(messages), _identity_ids(messages))
         self._load_origins(batch, messages)
@@ -131,6 +146,11 @@ def _identity_ids(messages: Iterable[Message]) -> set[int]:
     for message in messages:
         if isinstance(message, (Dispatch, Move, Retry)):
             wanted.add(message.lease.identity_id)
+        elif isinstance(message, Reference):
+            if message.source.identity_id:
+                wanted.add(message.source.identity_id)
+        elif isinstance(message, Renew):
+            wanted.update(lease.identity_id for lease in message.leases)
         elif isinstance(message, (Due, Transit)):
             wanted.update(message.identity_ids)
     return wanted

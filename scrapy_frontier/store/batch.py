@@ -12,9 +12,10 @@ from itertools import chain
 
 from scrapy_frontier import failpoints
 from scrapy_frontier.errors import IllegalTransition
+from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.states import Disposition, Event, State, advance
 from scrapy_frontier.store import edges, rows, schema
-from scrapy_frontier.store.messages import Committed, Head, Lease, Reason, Source
+from scrapy_frontier.store.messages import Committed, Finding, Head, Lease, Reason, Source
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +81,8 @@ class Counters:
         "reason",
         "origin",
         "health_sample",
+        "late",
+        "quarantine",
     )
     __slots__ = TABLES
 
@@ -92,6 +95,8 @@ class Counters:
     reason: int
     origin: int
     health_sample: int
+    late: int
+    quarantine: int
 
     def __init__(self, **highest: int) -> None:
         for name in self.TABLES:
@@ -127,6 +132,7 @@ class Batch:
         reasons: Mapping[str, int],
         waiting: Set[int],
         granted: int,
+        leases: LeasePolicy,
     ) -> None:
         self.cursor = cursor
         self.counters = counters
@@ -134,6 +140,7 @@ class Batch:
         self.context_id = context_id
         self.session_id = session_id
         self.granted = granted
+        self.leases = leases
         self.refused = 0
         self.new_waiting: dict[int, bool] = {}
         self._waiting = waiting
@@ -148,6 +155,9 @@ class Batch:
         self.identities: list[rows.Row] = []
         self.attempts: list[rows.Row] = []
         self.finished_attempts: list[rows.Row] = []
+        self.renewals: dict[int, int] = {}
+        self.late: list[rows.Row] = []
+        self.quarantined: list[rows.Row] = []
         self.visits: list[rows.Row] = []
         self.origins: list[rows.Row] = []
         self.origin_clocks: dict[int, int] = {}
@@ -164,8 +174,11 @@ class Batch:
     def load(self, keys: Iterable[bytes], identity_ids: set[int]) -> None:
         """Read what the messages will need: ids of keys, and how the identities stand."""
         self.by_key.update(rows.identities_by_key(self.cursor, self.run_id, keys))
-        wanted = identity_ids.union(self.by_key.values())
-        for row in rows.standings(self.cursor, wanted):
+        self.read_standings(identity_ids.union(self.by_key.values()))
+
+    def read_standings(self, identity_ids: Iterable[int]) -> None:
+        """Learn how these identities stand, those known already aside."""
+        for row in rows.standings(self.cursor, set(identity_ids).difference(self.standings)):
             self.standings[row[0]] = Standing(*row)
 
     def reason_id(self, code: str) -> int:
@@ -225,6 +238,10 @@ class Batch:
         standing.due_ms = 0
         self._dirty.add(standing.identity_id)
 
+    def has_moved(self, identity_id: int) -> bool:
+        """Whether this transaction has appended a transition of this identity."""
+        return identity_id in self._dirty
+
     def refuse(self, error: IllegalTransition, identity_id: int) -> None:
         """A move that the table does not allow: an error in the program, logged, counted and never written."""
         self.refused += 1
@@ -233,6 +250,19 @@ class Batch:
             identity_id,
             error,
             extra={"action": "transition_refused"},
+        )
+
+    def end_attempt(
+        self, attempt_id: int, at_ms: int, outcome: str, finding: Finding | None = None
+    ) -> None:
+        """Note when an attempt ended, its outcome as a reason's code, and what it brought."""
+        status, size, payload = (
+            (None, None, None)
+            if finding is None
+            else (finding.status, finding.size, finding.payload)
+        )
+        self.finished_attempts.append(
+            (attempt_id, at_ms, status, size, payload, self.reason_id(outcome))
         )
 
     def is_waiting(self, identity_id: int) -> bool:
@@ -288,15 +318,6 @@ class Batch:
             (identity_id,),
         )
 
-    def payload_of(self, attempt_id: int) -> bytes | None:
-        """The digest of the payload that an attempt has brought, None where it has brought none."""
-        for row in self.finished_attempts:
-            if row[0] == attempt_id:
-                return bytes(row[4]) if row[4] is not None else None
-        self.cursor.execute("SELECT payload FROM attempt WHERE attempt_id = ?", (attempt_id,))
-        found = self.cursor.fetchone()
-        return None if found is None or found[0] is None else bytes(found[0])
-
     def emission(self, source: Source, kind: int) -> EmissionCount:
         """The references of this source and kind in this transaction."""
         found = self.emissions.get((source, kind))
@@ -323,6 +344,9 @@ class Batch:
         self._flush_projection()
         rows.insert(cursor, schema.attempt, self.attempts)
         rows.finish_attempts(cursor, self.finished_attempts)
+        rows.renew_leases(cursor, list(self.renewals.items()))
+        rows.insert(cursor, schema.late, self.late)
+        rows.insert(cursor, schema.quarantine, self.quarantined)
         rows.move_origin_clocks(cursor, list(self.origin_clocks.items()))
         rows.insert(cursor, schema.rejection, self.rejections)
         texts = list(self.robots_texts.items())

@@ -20,6 +20,7 @@ class Lease:
     """The right to work on one identity: filled in by the writer when it grants the dispatch.
 
     `generation` is above 0 once granted; it is `session_id << 32 | n`, so it only grows, also across a power loss.
+    When it expires stands in the store (`attempt.expires_ms`), by the store's own clock.
     """
 
     __slots__ = ("attempt_id", "generation", "identity_id")
@@ -182,6 +183,35 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class Renew:
+    """Useful work has gone on under these leases: each that is in force is so for its full length from now on.
+
+    Answer: the generations of those that are not in force any more.
+    """
+
+    leases: Sequence[Lease]
+    at_ms: int
+    on_commit: Callable[[Sequence[int]], None] | None = None
+
+
+class Reclaimed(NamedTuple):
+    """A lease that has been taken back. `is_scheduled`: its identity waits for another attempt."""
+
+    identity_id: int
+    attempt_id: int
+    generation: int
+    is_scheduled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Take back the leases of the run whose time is over, whoever holds them. Answer: those taken back."""
+
+    at_ms: int
+    on_commit: Callable[[Sequence[Reclaimed]], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Due:
     """Times have come: each identity that waits for one is scheduled. Answer: how many were."""
 
@@ -287,6 +317,8 @@ Message = (
     | Dispatch
     | Move
     | Retry
+    | Renew
+    | Expire
     | Due
     | Transit
     | OriginTiming

@@ -6,6 +6,7 @@ from typing import Final
 
 from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.states import Event, State
+from scrapy_frontier.store import results, rows
 from scrapy_frontier.store.batch import Batch, Standing, is_current
 from scrapy_frontier.store.messages import Dispatch, Finding, Lease, Move, Reason, Retry
 from scrapy_frontier.store.visits import add_visit, serve_after_attempt
@@ -40,6 +41,7 @@ def dispatch(batch: Batch, message: Dispatch) -> None:
                 None,
                 None,
                 None,
+                rows.lease_now_ms(batch.cursor, message.at_ms) + batch.leases.length_ms,
             )
         )
     if message.on_commit is not None:
@@ -57,52 +59,40 @@ def _queue_direct(batch: Batch, standing: Standing, at_ms: int) -> None:
 
 
 def move(batch: Batch, message: Move) -> None:
-    standing = batch.standings.get(message.lease.identity_id)
-    applied = False
-    delivered = _delivered_before(batch, message, standing)
-    if delivered is not None:
-        applied = delivered
-    elif standing is None or not is_current(standing, message.lease):
-        batch.tally("late", message.event.label, example=repr(message.lease))
-    else:
-        try:
-            batch.append(
-                standing, message.event, message.at_ms, message.reason, message.disposition
-            )
-            applied = True
-        except IllegalTransition as error:
-            batch.refuse(error, standing.identity_id)
+    lease, finding = message.lease, message.finding
+    standing = batch.standings.get(lease.identity_id)
+    came = results.delivery(batch, message, standing)
+    applied = came is results.Delivery.REPEATED
+    if came is results.Delivery.CONFLICTING and finding is not None:
+        results.set_aside(batch, lease, finding, message.at_ms)
+    elif came is results.Delivery.FIRST:
+        if standing is None or not is_current(standing, lease):
+            code = message.reason.code
+            results.keep_late(batch, lease, message.event, code, finding, message.at_ms)
         else:
-            _finish(batch, message.lease, message.finding, message.at_ms)
-            serve_after_attempt(batch, standing, message.at_ms)
+            applied = _apply(batch, message, standing)
     if message.on_commit is not None:
         batch.committed.answers.append((message.on_commit, applied))
 
 
-def _delivered_before(batch: Batch, message: Move, standing: Standing | None) -> bool | None:
-    """Whether a result came already, with the same payload (True) or with another one (False); else None.
-
-    The first makes one logical result of however many deliveries, the second is never applied (invariant 6).
-    """
-    lease, finding = message.lease, message.finding
-    if message.event is not Event.RESPOND or finding is None or standing is None:
-        return None
-    if standing.state == State.FETCHING and standing.attempt_id == lease.attempt_id:
-        return None
-    payload = batch.payload_of(lease.attempt_id)
-    if payload is None:
-        return None
-    if payload == finding.payload:
-        return True
-    batch.tally("quarantined", "payload.conflict", example=repr(lease))
-    return False
+def _apply(batch: Batch, message: Move, standing: Standing) -> bool:
+    try:
+        batch.append(standing, message.event, message.at_ms, message.reason, message.disposition)
+    except IllegalTransition as error:
+        batch.refuse(error, standing.identity_id)
+        return False
+    _finish(batch, message.lease, message.finding, message.at_ms)
+    serve_after_attempt(batch, standing, message.at_ms)
+    return True
 
 
 def retry(batch: Batch, message: Retry) -> None:
-    standing = batch.standings.get(message.lease.identity_id)
+    lease = message.lease
+    standing = batch.standings.get(lease.identity_id)
     applied = False
-    if standing is None or not is_current(standing, message.lease):
-        batch.tally("late", Event.FAIL.label, example=repr(message.lease))
+    if standing is None or not is_current(standing, lease):
+        code = message.reason.code
+        results.keep_late(batch, lease, Event.FAIL, code, message.finding, message.at_ms)
     else:
         try:
             batch.append(standing, Event.FAIL, message.at_ms, message.reason)
@@ -110,7 +100,7 @@ def retry(batch: Batch, message: Retry) -> None:
         except IllegalTransition as error:
             batch.refuse(error, standing.identity_id)
         else:
-            _finish(batch, message.lease, message.finding, message.at_ms)
+            _finish(batch, lease, message.finding, message.at_ms)
             standing.visit_id = add_visit(batch, message.record, message.rank, 0, standing)
             standing.rank = message.rank
             if message.due_ms > message.at_ms:
@@ -123,15 +113,5 @@ def retry(batch: Batch, message: Retry) -> None:
 
 
 def _finish(batch: Batch, lease: Lease, finding: Finding | None, at_ms: int) -> None:
-    if finding is None:
-        return
-    batch.finished_attempts.append(
-        (
-            lease.attempt_id,
-            at_ms,
-            finding.status,
-            finding.size,
-            finding.payload,
-            batch.reason_id(finding.outcome),
-        )
-    )
+    if finding is not None:
+        batch.end_attempt(lease.attempt_id, at_ms, finding.outcome, finding)

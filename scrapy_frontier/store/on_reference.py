@@ -84,7 +84,7 @@ def _discover(batch: Batch, message: Reference) -> Standing:
             origin_id,
             message.method,
             message.url,
-            message.source.identity_id,
+            _source_id(batch, message),
             message.kind,
             message.depth,
             message.record,
@@ -106,6 +106,19 @@ def _discover(batch: Batch, message: Reference) -> Standing:
     batch.append(standing, Event.ENQUEUE, message.at_ms)
     batch.schedule(standing, _head(message, standing))
     return standing
+
+
+def _source_id(batch: Batch, message: Reference) -> int:
+    """The page that this identity is a child of; none where its attempt has lost the page to another one.
+
+    The other one answers for all that belongs to the page. The emission names the page in any case.
+    """
+    source = message.source
+    standing = batch.standings.get(source.identity_id)
+    is_late = (
+        standing is not None and source.attempt_id and standing.attempt_id != source.attempt_id
+    )
+    return 0 if is_late else source.identity_id
 
 
 def _is_replayed(batch: Batch, seed: int, identity_id: int) -> bool:

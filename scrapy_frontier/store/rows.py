@@ -102,6 +102,11 @@ _FINISH_ATTEMPT: Final = (
     " outcome_id = v.column6 FROM (VALUES {rows}) AS v WHERE attempt.attempt_id = v.column1"
 )
 
+_RENEW: Final = (
+    "UPDATE attempt SET expires_ms = v.column2 FROM (VALUES {rows}) AS v"
+    " WHERE attempt.attempt_id = v.column1"
+)
+
 _ORIGIN_TIMING: Final = (
     "UPDATE origin SET next_eligible_ms = v.column2 FROM (VALUES {rows}) AS v"
     " WHERE origin.origin_id = v.column1 AND origin.next_eligible_ms < v.column2"
@@ -125,6 +130,20 @@ def _update_many(cursor: Cursor, template: str, rows: Sequence[Row]) -> None:
 def finish_attempts(cursor: Cursor, rows: Sequence[Row]) -> None:
     """Rows: attempt id, finished_ms, status, size, payload, outcome id."""
     _update_many(cursor, _FINISH_ATTEMPT, rows)
+
+
+def renew_leases(cursor: Cursor, rows: Sequence[Row]) -> None:
+    """Rows: attempt id, expires_ms."""
+    _update_many(cursor, _RENEW, rows)
+
+
+def lease_now_ms(_: Cursor, at_ms: int) -> int:
+    """The time by which leases are granted and expire.
+
+    Here it is the writer's, `at_ms`: one process writes. On a database that many write to it is the database's own
+    clock, which alone is the same for all of them.
+    """
+    return at_ms
 
 
 def move_origin_clocks(cursor: Cursor, rows: Sequence[Row]) -> None:

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from scrapy_frontier.states import TRANSITIONS, Disposition, Event, State
 
-SCHEMA_VERSION: Final = "0002"
+SCHEMA_VERSION: Final = "0003"
 """The newest migration this package knows; `meta.schema` of a store names the one it has."""
 
 PRODUCT: Final = "scrapy_frontier"
@@ -192,6 +192,12 @@ current = _table(
         sqlite_where=text("due_ms > 0"),
         postgresql_where=text("due_ms > 0"),
     ),
+    Index(
+        "ix_current_leased",
+        "run_id",
+        sqlite_where=text("state IN (4, 5)"),
+        postgresql_where=text("state IN (4, 5)"),
+    ),
 )
 """The projection: where each identity stands. `due_ms` is above 0 while a time holds it (retryable, deferred until)."""
 
@@ -240,8 +246,45 @@ attempt = _table(
     Column("size", Big),
     Column("payload", LargeBinary),
     Column("outcome_id", Big),
+    Column("expires_ms", Big, nullable=False, server_default=text("0")),
 )
-"""One dispatch of one identity. `outcome_id` refers to `reason`; null while it is under way."""
+"""One dispatch of one identity. `outcome_id` refers to `reason`; null while it is under way. Its lease: the worker's
+session, the generation, and the time after which it may be taken back, which renewal moves on."""
+
+late = _table(
+    "late",
+    _id("late_id"),
+    Column("run_id", Big, nullable=False),
+    Column("identity_id", Big, nullable=False),
+    Column("attempt_id", Big, nullable=False),
+    Column("generation", Big, nullable=False),
+    Column("event", Integer, nullable=False),
+    Column("outcome_id", Big, nullable=False),
+    Column("status", Integer),
+    Column("size", Big),
+    Column("payload", LargeBinary),
+    Column("at_ms", Big, nullable=False),
+    Index("ix_late_attempt", "attempt_id"),
+)
+"""What an attempt brought when its lease was not in force any more: evidence, which changed no state."""
+
+quarantine = _table(
+    "quarantine",
+    _id("quarantine_id"),
+    Column("run_id", Big, nullable=False),
+    Column("identity_id", Big, nullable=False),
+    Column("attempt_id", Big, nullable=False),
+    Column("generation", Big, nullable=False),
+    Column("outcome_id", Big, nullable=False),
+    Column("status", Integer),
+    Column("size", Big),
+    Column("first_payload", LargeBinary, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("at_ms", Big, nullable=False),
+    CheckConstraint("payload <> first_payload", name="quarantine_differs"),
+    Index("ix_quarantine_attempt", "attempt_id"),
+)
+"""A second result of one attempt whose bytes are others than those of the first: never applied."""
 
 emission = _table(
     "emission",
@@ -330,7 +373,7 @@ tally = _table(
     Column("count", Big, nullable=False),
     Column("example", Text),
 )
-"""Counts with one example each that no row above carries: parameter rules, waivers, late results."""
+"""Counts with one example each that no row above carries: parameter rules, waivers."""
 
 _FORBID = """
 CREATE TRIGGER transition_no_{verb} BEFORE {verb} ON transition

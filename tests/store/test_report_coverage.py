@@ -144,8 +144,6 @@ def test_tallies_come_with_their_examples(ledger: Ledger) -> None:
         Tally("parameter_rule", "tracking", 3, "http://a.example/?utm_source=x"),
         Tally("waiver", "dont_filter", 1, "http://b.example/"),
         Tally("unserialisable", "request", 2, "http://a.example/: a lambda"),
-        Tally("late", "respond", 4),
-        Tally("quarantined", "respond", 1),
     )
 
     account = account_of(ledger)
@@ -153,7 +151,6 @@ def test_tallies_come_with_their_examples(ledger: Ledger) -> None:
     assert account.parameter_rules[0].name == "tracking"
     assert account.waivers[0].example == "http://b.example/"
     assert account.unserialisable[0].count == 2
-    assert (account.attempts.late, account.attempts.quarantined) == (4, 1)
 
 
 def test_sessions_show_which_process_did_how_much(ledger: Ledger) -> None:
