@@ -51,11 +51,12 @@ Future = Callable[[str], None]
 def clauses(connection: Connection) -> dict[str, tuple[list[str], list[tuple[object, ...]]]]:
     """Every table, index and trigger: its clauses in any order, and its columns in their order.
 
-    SQLAlchemy and Alembic write the constraints of a table in different orders, which means nothing.
+    SQLAlchemy and Alembic write the constraints of a table in different orders, and SQLite quotes the name of a table
+    that was rebuilt; neither means anything.
     """
     found = {}
     for kind, name, sql in sqlite.ask(connection, "SELECT type, name, sql FROM sqlite_master"):
-        parts = re.split(r",\s*\n|\(\n|\n\)", re.sub(r"[ \t]+", " ", sql or ""))
+        parts = re.split(r",\s*\n|\(\n|\n\)", re.sub(r"[ \t]+", " ", (sql or "").replace('"', "")))
         body = sorted(part.strip() for part in parts)
         columns = sqlite.ask(connection, f'PRAGMA table_xinfo("{name}")')
         found[f"{kind} {name}"] = (body, columns)
