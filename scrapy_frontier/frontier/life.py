@@ -21,6 +21,7 @@ from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.errors import ConfigError, FrontierError, IdentityError
 from scrapy_frontier.frontier import judging, politeness, recovery, reports, robots_setup, runs
 from scrapy_frontier.frontier.admission import Admission, Limits
+from scrapy_frontier.frontier.cut_off import CutOff, cut_off
 from scrapy_frontier.frontier.direct import Turns
 from scrapy_frontier.frontier.dispatch import Dispatch
 from scrapy_frontier.frontier.intake import Intake
@@ -139,7 +140,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         undo.callback(lock.release)
         applier = Applier(run.run_id, run.context_id, run.session_id)
         domains = judging.domains_of(spider)
-        _recover(frontier, store, applier, run, domains)
+        _recover(frontier, store, applier, run, domains, cut_off(rules, robots_rules))
         writer = Writer(
             store,
             applier,
@@ -353,6 +354,7 @@ def _recover(
     applier: Applier,
     run: runs.OpenRun,
     domains: Callable[[], DomainScope],
+    cut_off: CutOff,
 ) -> None:
     with runs.transaction(store, "opening a run") as connection:
         applier.load(cursor_of(connection))
@@ -360,7 +362,7 @@ def _recover(
         return
     now_ms = milliseconds(frontier.clock.now())
     judge = judging.judge(frontier.settings.scope, domains) if run.has_new_policy else None
-    recovered = recovery.Recovery(store, applier, run.run_id, now_ms).run(judge)
+    recovered = recovery.Recovery(store, applier, run.run_id, now_ms, cut_off).run(judge)
     logger.info(
         "Resumed run %s: %d URLs that were under way are fetched again, %d wait for a request that could not be stored",
         run.name,

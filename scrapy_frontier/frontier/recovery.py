@@ -7,13 +7,14 @@ The run's lock proves that no other process works on it, so every lease found is
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import select, update
 
 from scrapy_frontier import failpoints
+from scrapy_frontier.frontier.cut_off import CutOff
 from scrapy_frontier.frontier.runs import reason_id, transaction
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.policy.robots import ROBOTS_PENDING
@@ -51,15 +52,19 @@ Judge = Callable[[str, str | None], Reason | None]
 class Recovery:
     """Runs once, on the writer's connection, before the writer's thread starts."""
 
-    def __init__(self, store: Store, applier: Applier, run_id: int, now_ms: int) -> None:
+    def __init__(
+        self, store: Store, applier: Applier, run_id: int, now_ms: int, cut_off: CutOff
+    ) -> None:
         self._store = store
         self._applier = applier
         self._run_id = run_id
         self._now_ms = now_ms
+        self._cut_off = cut_off
 
     def run(self, judge: Judge | None) -> Recovered:
         """Reclaim what was under way; with `judge`, apply a changed scope to what waits and to what was excluded."""
         failpoints.reach("recover.begun")
+        self._keep_intervals()
         reclaimed = self._transit(
             f"SELECT identity_id FROM current WHERE run_id = ? AND state IN ({State.FETCHING:d}, {State.FETCHED:d})",
             Event.RECLAIM,
@@ -96,6 +101,13 @@ class Recovery:
             excluded, readmitted = self._judge_again(judge)
         failpoints.reach("recover.done")
         return Recovered(reclaimed, lost, abandoned, excluded, readmitted)
+
+    def _keep_intervals(self) -> None:
+        """Before the leases are taken back: what is taken back does not show any more that it was on the wire."""
+        with transaction(self._store, "recovering the run") as connection:
+            timings = self._cut_off(cursor_of(connection), self._run_id, self._now_ms)
+        if timings:
+            self._apply(timings)
 
     def _transit(
         self, query: str, event: Event, reason: Reason, disposition: Disposition | None = None
@@ -178,7 +190,7 @@ class Recovery:
             cursor.execute(query, parameters)
             return list(cursor.fetchall())
 
-    def _apply(self, messages: list[Message]) -> None:
+    def _apply(self, messages: Sequence[Message]) -> None:
         with transaction(self._store, "recovering the run") as connection:
             batch = self._applier.apply(cursor_of(connection), messages)
         self._applier.keep(batch)
