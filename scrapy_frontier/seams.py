@@ -5,6 +5,8 @@
 - `engine._slot.nextcall.schedule()`: wakes the engine at once; Scrapy has no public way to do so.
 - `engine.downloader.fetch(request)`: every request, also those issued past the scheduler, passes it once, and its
   result tells whether a response, a failure, or another request came of it.
+- `engine.downloader.handlers.download_request_async(request)`: runs in a task of its own, whose cancellation ends the
+  transfer. Nothing public ends one download.
 - `engine.scraper.enqueue_scrape(result, request)`: its Deferred fires when the page is processed, that is after all
   that its callback yielded has been enqueued. No signal says so.
 - `handler._pool` of the handlers for http and https, where they have one: Twisted's pool would repeat a failed GET by
@@ -15,11 +17,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.utils.asyncio import is_asyncio_available
+from twisted.internet.defer import succeed
 
 from scrapy_frontier.errors import ConfigError
 
@@ -124,6 +127,29 @@ def watch_downloads(engine: ExecutionEngine, frontier: Frontier) -> None:
     downloader.fetch = watched  # type: ignore[method-assign]
 
 
+def watch_transfers(engine: ExecutionEngine, frontier: Frontier) -> None:
+    """Let the frontier end a transfer whose lease it has lost: cancelled on its wish, it fails as a lost lease does."""
+    handlers = engine.downloader.handlers
+    transfer: Callable[[Request], Awaitable[Any]] = handlers.download_request_async
+
+    @functools.wraps(transfer)
+    async def watched(request: Request) -> Any:
+        leases = frontier.opened.leases
+        leases.transfers(request, asyncio.current_task())
+        try:
+            response = await transfer(request)
+        except asyncio.CancelledError as error:
+            lost = leases.transfers(request, None)
+            if lost is None:
+                raise
+            raise lost from error
+        finally:
+            leases.transfers(request, None)
+        return response
+
+    handlers.download_request_async = watched  # type: ignore[method-assign]
+
+
 def watch_pages(engine: ExecutionEngine, frontier: Frontier) -> None:
     """Let the frontier know when a page begins to be processed, and when all that it yielded has been enqueued."""
     scraper = engine.scraper
@@ -131,6 +157,8 @@ def watch_pages(engine: ExecutionEngine, frontier: Frontier) -> None:
 
     @functools.wraps(enqueue_scrape)
     def watched(result: Any, request: Request) -> Deferred[None]:
+        if frontier.opened.leases.swallows(request, result):
+            return succeed(None)
         with frontier.processing(request, result) as page:
             processed = enqueue_scrape(result, request)
 

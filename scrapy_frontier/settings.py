@@ -214,6 +214,18 @@ class FrontierSettings:
         "How many times a URL is sent back to wait by what is no fault of its own (429, 503, an outage of its origin,"
         " a lost HTTP/2 connection) before it is given up. None of them takes one of `RETRY_TIMES`.",
     )
+    lease_s: float = _setting(
+        600.0,
+        _seconds,
+        "Seconds for which an attempt holds its URL without a sign of work: bytes that arrive, an item or request that"
+        " its callback yields. Then another attempt follows. Above `DOWNLOAD_TIMEOUT`, and above the longest time that"
+        " a callback may be silent.",
+    )
+    lease_expiries: int = _setting(
+        3,
+        _count,
+        "Expired leases of a URL after which it is given up and becomes a dead letter.",
+    )
     link_inventory: bool = _setting(
         False,
         _switch,

@@ -35,6 +35,8 @@ class AdmissionMiddleware:
             middleware.request_reached_downloader, signals.request_reached_downloader
         )
         crawler.signals.connect(middleware.request_left_downloader, signals.request_left_downloader)
+        crawler.signals.connect(middleware.headers_received, signals.headers_received)
+        crawler.signals.connect(middleware.bytes_received, signals.bytes_received)
         return middleware
 
     async def process_request(self, request: Request) -> None:
@@ -57,3 +59,11 @@ class AdmissionMiddleware:
     def request_left_downloader(self, request: Request) -> None:
         """The request has left the wire, with or without a response."""
         self.frontier.release(request)
+
+    def headers_received(self, request: Request) -> None:
+        """The response has begun: a sign of work."""
+        self.frontier.opened.leases.received(request)
+
+    def bytes_received(self, request: Request) -> None:
+        """The response gets on: a sign of work."""
+        self.frontier.opened.leases.received(request)

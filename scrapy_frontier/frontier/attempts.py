@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from scrapy_frontier.frontier.page import Page
+
 ROBOTS_MESSAGE: Final = "Forbidden by robots.txt"
 """What Scrapy's RobotsTxtMiddleware says when it drops a request."""
 
@@ -39,12 +41,18 @@ class Attempt:
         "is_captured",
         "is_charged",
         "is_direct",
+        "is_lost",
         "is_on_wire",
         "is_robots",
+        "issuer",
         "lease",
         "origin_id",
+        "page",
         "request",
+        "signs",
+        "signs_seen",
         "status",
+        "transfer",
         "url",
         "user_slot",
     )
@@ -79,6 +87,17 @@ class Attempt:
         """Whether somebody else than the scheduler issued it."""
         self.is_robots = False
         """Whether it fetches a robots.txt to be read as rules."""
+        self.is_lost = False
+        """Whether its lease has been taken back."""
+        self.issuer: Attempt | Page | None = None
+        """Who waits for it: the page, or the attempt, in whose context it was issued past the scheduler."""
+        self.page: Page | None = None
+        """The page that is made of its result, once that is processed."""
+        self.transfer: asyncio.Task[Any] | None = None
+        """The task that downloads it, while it is on the wire."""
+        self.signs = 0
+        """Signs of work seen in its download."""
+        self.signs_seen = 0
         self.status: int | None = None
         self.exception: BaseException | None = None
 
@@ -87,12 +106,32 @@ class Attempt:
         """This attempt as the source of references."""
         return Source(self.lease.identity_id, self.lease.attempt_id)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it stands in a queue of this process, and what it waits for is that others get on."""
+        return not (self.is_on_wire or self.is_captured or self.page is not None)
+
+    def show_work(self) -> None:
+        """Its download gets on, and whoever waits for it with it."""
+        self.signs += 1
+        if self.issuer is not None:
+            self.issuer.signs += 1
+
+    def has_worked(self) -> bool:
+        """Whether there was a sign of work since this was last asked."""
+        signs = self.signs + (self.page.signs if self.page is not None else 0)
+        has_worked = signs != self.signs_seen
+        self.signs_seen = signs
+        return has_worked
+
     def grant(self, is_granted: bool) -> None:
         """The writer has answered the dispatch."""
+        self.signs += 1
         _settle(self.granted, is_granted)
 
     def commit(self, is_applied: bool) -> None:
         """The writer has answered the response."""
+        self.show_work()
         _settle(self.committed, is_applied)
 
     def __repr__(self) -> str:

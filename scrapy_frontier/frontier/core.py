@@ -27,6 +27,7 @@ from scrapy_frontier.frontier.attempts import (
     end_of_failure,
     end_of_page,
 )
+from scrapy_frontier.frontier.leases import STOPPING
 from scrapy_frontier.frontier.page import CURRENT_PAGE, Page, current_page
 from scrapy_frontier.frontier.slots import META_KEY, SLOT, AutomaticSlot
 from scrapy_frontier.identity import Rejection, host_of
@@ -52,8 +53,6 @@ logger = logging.getLogger(__name__)
 
 ERROR_REASON: Final = "frontier_error"
 """The reason that the spider is closed with when the frontier cannot go on."""
-
-STOPPING: Final = "frontier: the crawl is being stopped"
 
 CURRENT_ATTEMPT: ContextVar[Attempt | None] = ContextVar("frontier_attempt", default=None)
 """The attempt whose download runs in this context."""
@@ -103,6 +102,7 @@ class Frontier:
         from scrapy_frontier.frontier.life import open_frontier
 
         self._open = await open_frontier(self, spider)
+        self._open.leases.start()
 
     async def close(self, reason: str) -> None:
         """Write what is left and how the run ended. `reason` is Scrapy's reason for closing the spider."""
@@ -195,9 +195,10 @@ class Frontier:
             scraped = seams.engine_of(self.crawler).scraper.enqueue_scrape(failure, request)
         finally:
             CURRENT_PAGE.reset(token)
-        scraped.addBoth(lambda _: self._close_page(page))
+        scraped.addBoth(lambda _: self.close_page(page))
 
-    def _close_page(self, page: Page) -> None:
+    def close_page(self, page: Page) -> None:
+        """The page has ended: what its callback still yields is no part of it."""
         page.is_closed = True
         self.opened.intake.flush(page)
 
@@ -265,7 +266,9 @@ class Frontier:
         """Whether the run would have something to do if it were resumed now."""
         opened = self._open
         return self.error is not None or bool(
-            self.attempts or self._replacements or (opened and opened.dispatch.is_pending)
+            any(not attempt.is_lost for attempt in self.attempts.values())
+            or self._replacements
+            or (opened and opened.dispatch.is_pending)
         )
 
     def _hand_out(self, request: Request, pick: Pick) -> Request:
@@ -315,12 +318,16 @@ class Frontier:
         if attempt is None:
             attempt = await direct.admit(self, request, CURRENT_ATTEMPT.get())
         if attempt.granted is not None and not await attempt.granted:
-            raise IgnoreRequest("frontier: the lease was not granted")
+            raise self.opened.leases.loss(attempt)
         if not attempt.has_place:
             await self.opened.dispatch.take_place(attempt.gate_key)
             attempt.has_place = True
         await self.opened.wire.enter()
         attempt.is_on_wire = True
+        attempt.show_work()
+        if attempt.is_lost:
+            self.give_place_back(attempt)
+            raise self.opened.leases.loss(attempt)
         failpoints.reach("wire.before")
 
     def charge(self, request: Request) -> None:
@@ -351,7 +358,7 @@ class Frontier:
             self.opened.dispatch.cancel(attempt.gate_key)
 
     async def capture(self, request: Request, response: Response) -> None:
-        """Commit the response. Raises `IgnoreRequest` where the lease is not the current one any more."""
+        """Commit the response. Raises `LeaseLost` where the lease is not the current one any more."""
         attempt = self.attempts.get(request)
         if attempt is None:
             return
@@ -376,9 +383,7 @@ class Frontier:
         attempt.is_captured = await attempt.committed
         failpoints.reach("respond.committed")
         if not attempt.is_captured:
-            raise IgnoreRequest(
-                "frontier: the response came too late, its lease is not the current one"
-            )
+            raise self.opened.leases.loss(attempt)
 
     def note_exception(self, request: Request, exception: BaseException) -> None:
         """A download failed; what becomes of it is not known yet."""
@@ -421,7 +426,8 @@ class Frontier:
             return
         kind = ReferenceKind.ERRBACK if isinstance(result, Failure) else ReferenceKind.LINK
         url = result.url if isinstance(result, Response) else attempt.url
-        page = Page(attempt.source, kind, attempt.depth + 1, url)
+        page = attempt.page = Page(attempt.source, kind, attempt.depth + 1, url)
+        attempt.signs += 1
         token = CURRENT_PAGE.set(page)
         # The download is over: what the callback fetches is no part of it.
         downloaded = CURRENT_ATTEMPT.set(None)
@@ -436,9 +442,9 @@ class Frontier:
         attempt = self.attempts.get(request)
         if attempt is None or page is None or self.error is not None:
             return
-        if page.response is not None:
+        if page.response is not None and not page.is_closed:
             self.opened.intake.take_extracted(page, observed_references(page.response))
-        self._close_page(page)
+        self.close_page(page)
         failpoints.reach("page.children_sent")
         if isinstance(result, Failure):
             ending = hops.ending_of(result.value, attempt)

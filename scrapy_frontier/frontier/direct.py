@@ -24,12 +24,14 @@ from scrapy_frontier.frontier.attempts import (
     end_of_robots,
 )
 from scrapy_frontier.frontier.dispatch import gate_key_of
-from scrapy_frontier.frontier.recovery import ABANDONED
+from scrapy_frontier.frontier.leases import LeaseLost
+from scrapy_frontier.frontier.page import current_page
 from scrapy_frontier.frontier.robots import WAIVER, reason_data
 from scrapy_frontier.frontier.slots import META_KEY, SLOT
 from scrapy_frontier.identity import Rejection, Resolved
 from scrapy_frontier.policy.robots import Ruling
 from scrapy_frontier.states import Disposition, Event
+from scrapy_frontier.store.leases import ABANDONED
 from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason, Transit, Verdict
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
         )
         attempt.is_direct = True
         attempt.is_robots = is_robots
+        attempt.issuer = holder or current_page()
         attempt.has_place = False
         await opened.dispatch.take_place(gate_key, past_robots=is_robots)
         attempt.has_place = True
@@ -131,6 +134,9 @@ async def _check(
 def finish(frontier: Frontier, attempt: Attempt, result: object) -> None:
     """The download is over; what its issuer makes of it is his own affair."""
     frontier.opened.turns.leave(attempt.url)
+    if isinstance(result, Failure) and isinstance(result.value, LeaseLost):
+        frontier.forget(attempt)
+        return
     if isinstance(result, Failure):
         ending = end_of_failure(result.value, is_captured=attempt.is_captured)
     elif isinstance(result, Response) and attempt.is_captured:

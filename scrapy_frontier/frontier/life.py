@@ -25,10 +25,12 @@ from scrapy_frontier.frontier.cut_off import CutOff, cut_off
 from scrapy_frontier.frontier.direct import Turns
 from scrapy_frontier.frontier.dispatch import Dispatch
 from scrapy_frontier.frontier.intake import Intake
+from scrapy_frontier.frontier.leases import Leases, warn_of_short_lease
 from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.robots import Robots
 from scrapy_frontier.frontier.seeds import sift_start_urls
 from scrapy_frontier.frontier.wire import Wire
+from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.policy.scope import DomainScope
 from scrapy_frontier.resolver import warn_of_unused
 from scrapy_frontier.scheduling import BandTable, Schedule
@@ -80,6 +82,7 @@ class Open:
     waker: seams.Waker
     loop: asyncio.AbstractEventLoop
     wire: Wire
+    leases: Leases
     robots: Robots | None = None
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
@@ -128,6 +131,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     engine = seams.engine_of(frontier.crawler)
     # What settings can get wrong comes before there is anything to undo.
     warn_of_unused(scrapy_settings)
+    warn_of_short_lease(settings.lease_s, scrapy_settings)
     rules = politeness.rules(scrapy_settings, spider)
     limits = Limits.from_settings(scrapy_settings)
     robots_rules = robots_setup.rules(settings, scrapy_settings)
@@ -138,7 +142,8 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         undo.callback(store.close)
         lock, run = _open_run(store, settings, spider, scrapy_settings)
         undo.callback(lock.release)
-        applier = Applier(run.run_id, run.context_id, run.session_id)
+        lease_policy = LeasePolicy(settings.lease_s, settings.lease_expiries)
+        applier = Applier(run.run_id, run.context_id, run.session_id, lease_policy)
         domains = judging.domains_of(spider)
         _recover(frontier, store, applier, run, domains, cut_off(rules, robots_rules))
         writer = Writer(
@@ -177,6 +182,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             waker,
             loop,
             wire,
+            Leases(frontier, settings.lease_s),
         )
         opened.robots = dispatch.robots.robots = robots_setup.make(
             frontier, robots_rules, writer, dispatch.robots
@@ -185,6 +191,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         undo.pop_all()
     seams.forbid_hidden_repeats(engine)
     seams.watch_downloads(engine, frontier)
+    seams.watch_transfers(engine, frontier)
     seams.watch_pages(engine, frontier)
     _reject_seeds(opened, spider, limits.url_length)
     _log_opening(opened)
@@ -210,6 +217,7 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     """Commit what is queued, write how the run ended, and its report; runs also after a failure of the frontier."""
     opened.is_closing = True
     opened.waker.cancel()
+    opened.leases.stop()
     if frontier.error is None:
         opened.intake.flush_loose()
     frontier.is_closed = True

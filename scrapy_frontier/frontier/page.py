@@ -46,6 +46,8 @@ class Page:
     response: Response | None = None
     callback_error: str | None = None
     is_closed: bool = False
+    signs: int = 0
+    """Signs of work: what the callback has yielded and the pipelines have taken."""
     _known: list[KnownUrl] = field(default_factory=list)
     _rejected: list[Rejected] = field(default_factory=list)
     _observations: list[tuple[KnownUrl | None, str]] = field(default_factory=list)

@@ -21,6 +21,7 @@ from scrapy_frontier.policy.robots import ROBOTS_PENDING
 from scrapy_frontier.states import Disposition, Event, State
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.apply import Applier
+from scrapy_frontier.store.leases import ABANDONED
 from scrapy_frontier.store.messages import Message, Reason, Transit
 from scrapy_frontier.store.on_reference import UNSERIALISABLE
 from scrapy_frontier.store.opening import Store
@@ -31,7 +32,6 @@ logger = logging.getLogger(__name__)
 CHUNK: Final = 1000
 
 LOST_LEASE: Final = Reason("lease.lost")
-ABANDONED: Final = Reason("engine.abandoned")
 
 
 @dataclass(frozen=True, slots=True)

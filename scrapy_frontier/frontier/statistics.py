@@ -51,6 +51,18 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
             "moves the transition table does not allow: always 0",
             lambda o: o.writer.refused,
         ),
+        "frontier/leases/renewed": (
+            "leases renewed because work went on",
+            lambda o: o.leases.renewed,
+        ),
+        "frontier/leases/expired": (
+            "leases taken back for want of a sign of work",
+            lambda o: o.leases.expired,
+        ),
+        "frontier/leases/lost": (
+            "attempts whose lease was taken back, or not granted, and whose result reached no callback",
+            lambda o: o.leases.lost,
+        ),
         "scheduler/enqueued": (
             "as Scrapy's scheduler counts: references that were not a known duplicate",
             lambda o: o.intake.references - o.intake.duplicates,

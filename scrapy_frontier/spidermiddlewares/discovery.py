@@ -11,6 +11,7 @@ from scrapy.spidermiddlewares.httperror import HttpError, HttpErrorMiddleware
 from scrapy.spiders import SitemapSpider
 
 from scrapy_frontier.frontier import Frontier
+from scrapy_frontier.frontier.leases import show_work
 from scrapy_frontier.frontier.page import current_page
 from scrapy_frontier.identity import Rejection, resolve
 from scrapy_frontier.identity.kinds import ReferenceKind
@@ -42,6 +43,8 @@ class DiscoveryMiddleware:
         middleware = cls(Frontier.of(crawler))
         crawler.signals.connect(middleware.spider_error, signals.spider_error)
         crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
+        crawler.signals.connect(show_work, signals.item_scraped)
+        crawler.signals.connect(show_work, signals.item_dropped)
         return middleware
 
     def spider_opened(self, spider: Spider) -> None:
@@ -79,6 +82,7 @@ class DiscoveryMiddleware:
     ) -> AsyncIterator[Any]:
         """Hand on what the callback yields, without the references that cannot be requested."""
         async for item in result:
+            show_work()
             if isinstance(item, RejectedRequest):
                 self.frontier.reject(item.rejection)
                 continue

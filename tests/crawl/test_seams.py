@@ -259,3 +259,33 @@ async def test_failed_download_is_not_repeated_behind_the_account(lab: Lab) -> N
     result = await lab.crawl(settings={"RETRY_ENABLED": False}, seeds=[lab.main / ""])
     result.assert_exhausted()
     assert result.log.hits_by_path() == {"/": 1, "/dead": 1}
+
+
+async def test_handlers_download_request_runs_in_a_task_that_can_be_cancelled(lab: Lab) -> None:
+    """Cancelled, it ends the transfer: the connection is closed, and what is raised then is the download's failure."""
+    told: list[str] = []
+
+    class Hangs(Follower):
+        async def start(self) -> Any:
+            yield Request(
+                lab.main / "hangs", errback=lambda failure: told.append(repr(failure.value))
+            )
+
+    def watch(engine: Any) -> None:
+        transfer = engine.downloader.handlers.download_request_async
+
+        async def watched(request: Request) -> Any:
+            task = asyncio.current_task()
+            assert task is not None
+            asyncio.get_running_loop().call_later(0.2, task.cancel)
+            try:
+                return await transfer(request)
+            except asyncio.CancelledError as error:
+                raise ValueError("ended") from error
+
+        engine.downloader.handlers.download_request_async = watched
+
+    lab.main.on("/hangs", Answer(fault="stall"))
+    await plain_crawl(lab, Hangs, watch)
+    assert told == ["ValueError('ended')"]
+    assert lab.main.in_flight == 0
