@@ -1,0 +1,262 @@
+"""Content likeness: whether a page says what another one has said.
+
+Of the main text of a page two things are kept: an exact digest and a 64-bit SimHash (Charikar 2002; Manku, Jain and
+Das Sarma 2007 for crawlers). Both are the same on every machine and have a version; likeness is a relation between
+fetches and never makes two URLs one.
+
+1. The *main text* is the page without markup, scripts, navigation, header and footer, cut into phrases at tags and at
+   the ends of sentences. What only repeats the page's own address is left out: its path, its number, its date, the
+   words searched for.
+2. The features of the SimHash are the phrases. Two pages are near if their hashes differ in `RADIUS` bits at the most.
+3. The index has one table for each of `RADIUS + 1` bands of bits: of hashes that close, one band at least is equal.
+   Each look-up sees a bounded number of candidates, the newest; memory is bounded by generations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from scrapy_frontier.policy.recent import Recent
+
+LIKENESS_VERSION: Final = 1
+
+RADIUS: Final = 6
+TEXT_LIMIT: Final = 131_072
+"""Characters of a page that are looked at."""
+PHRASES_LIMIT: Final = 768
+WORDS_JUDGED: Final = 8
+"""Words without which a text says too little to be told from others."""
+PHRASES_NEAR: Final = 8
+"""Phrases without which only an equal text is alike: one phrase would turn too many bits."""
+CANDIDATES: Final = 64
+
+_BOILERPLATE = re.compile(
+    r"<!--.*?-->|<(script|style|noscript|template|svg|nav|header|footer|aside|head)\b[^>]*>.*?</\1\s*>",
+    re.IGNORECASE | re.DOTALL,
+)
+_MAIN = re.compile(r"<main\b[^>]*>(.*)</main\s*>", re.IGNORECASE | re.DOTALL)
+_BREAK = re.compile(r"<[^>]*>|[.!?;:](?=\s)")
+_TOKEN = re.compile(r"\w+")
+_MONTHS: Final = {
+    *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
+    *("october", "november", "december"),
+}
+_DAYS: Final = {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
+_DATE_WORDS: Final = frozenset(
+    {*_MONTHS, *_DAYS, *(name[:3] for name in _MONTHS | _DAYS), "sept", "st", "nd", "rd", "th"}
+)
+_LANES: Final = tuple(
+    sum(1 << (16 * bit) for bit in range(8) if byte >> bit & 1) for byte in range(256)
+)
+_BANDS: Final = tuple(
+    (64 * band // (RADIUS + 1), 64 * (band + 1) // (RADIUS + 1)) for band in range(RADIUS + 1)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MainText:
+    """The phrases of a page's main text, and the same without what repeats its own address."""
+
+    phrases: tuple[str, ...]
+    bare: tuple[str, ...]
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Digest and SimHash as signed 64-bit numbers.
+
+    `digest` is that of the whole main text, `bare` and `simhash` are of the text without what repeats the page's own
+    address; `hashes` are those of the bare phrases.
+    """
+
+    digest: int
+    bare: int
+    simhash: int
+    words: int
+    hashes: tuple[int, ...]
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the text is long enough to be told from others."""
+        return self.words >= WORDS_JUDGED
+
+
+class Seen(NamedTuple):
+    """A page that an index knows."""
+
+    digest: int
+    simhash: int
+    number: int
+    url: str
+
+
+class Match(NamedTuple):
+    """The page that another one is like; `distance` is that of the SimHashes.
+
+    `is_same`: the texts are equal. `is_exact`: they are, but for what repeats the pages' own addresses.
+    """
+
+    number: int
+    url: str
+    distance: int
+    is_exact: bool
+    is_same: bool = False
+
+
+def main_text(html: str, url: str = "", *, is_counted: bool = False) -> MainText:
+    """The main text of a page.
+
+    `is_counted`: its URL is that of a date or of a page number, so that other dates and numbers in its text, which lead
+    to its neighbours, say nothing of their own.
+    """
+    text = html[:TEXT_LIMIT]
+    main = _MAIN.search(text)
+    text = _BOILERPLATE.sub(" ", main[1] if main else text).lower()
+    own = _own_words(url, is_counted=is_counted)
+    whole: list[str] = []
+    bare: list[str] = []
+    words = 0
+    for phrase in _BREAK.split(text):
+        found = _TOKEN.findall(phrase)
+        if not found:
+            continue
+        words += len(found)
+        whole.append(" ".join(found))
+        if not own.isdisjoint(found):
+            found = [word for word in found if word not in own]
+        if is_counted:
+            found = [word for word in found if word not in _DATE_WORDS and not word.isdecimal()]
+        if found:
+            bare.append(" ".join(found))
+        if len(whole) == PHRASES_LIMIT:
+            break
+    return MainText(tuple(whole), tuple(bare), words)
+
+
+def _own_words(url: str, *, is_counted: bool) -> frozenset[str]:
+    """The words of a page's own address: those of the last segment and the query, of the whole path for a date."""
+    path, _, query = unquote(url).lower().partition("://")[2].partition("/")[2].partition("?")
+    own = path if is_counted else path.rstrip("/").rpartition("/")[2]
+    return frozenset(_TOKEN.findall(f"{own} {query}"))
+
+
+def likeness_of(text: MainText) -> Likeness:
+    """Digests and SimHash of a main text."""
+    digests = [hashlib.blake2b(phrase.encode(), digest_size=8).digest() for phrase in text.bare]
+    return Likeness(
+        _digest("\n".join(text.phrases).encode()),
+        _digest(b"".join(digests)),
+        _simhash(digests),
+        text.words,
+        tuple(int.from_bytes(digest, "big") for digest in digests),
+    )
+
+
+def distance(one: int, other: int) -> int:
+    """How many bits of two SimHashes differ."""
+    return ((one ^ other) & 0xFFFFFFFFFFFFFFFF).bit_count()
+
+
+def _digest(text: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
+
+
+def _simhash(digests: Sequence[bytes]) -> int:
+    """The bits that most of the digests have set. Eight counters of 16 bits are added in one step."""
+    sums = [0] * 8
+    lanes = _LANES
+    for digest in digests:
+        for index, byte in enumerate(digest):
+            sums[index] += lanes[byte]
+    half = len(digests) / 2
+    result = 0
+    for index, lane in enumerate(sums):
+        for bit in range(8):
+            if (lane >> (16 * bit) & 0xFFFF) > half:
+                result |= 1 << (8 * (7 - index) + bit)
+    return result - (1 << 64) if result >> 63 else result
+
+
+class LikenessIndex:
+    """The pages of a run by their text. Look-ups do not scan; the oldest pages are forgotten beyond `limit`."""
+
+    def __init__(self, limit: int) -> None:
+        self._exact: Recent[tuple[str, int], Seen] = Recent(2 * limit)
+        self._bands: Recent[tuple[str, int, int], list[Seen]] = Recent(limit * len(_BANDS))
+
+    def find(self, origin: str, likeness: Likeness) -> Match | None:
+        """The page of this origin that has the same text, else the one with the nearest SimHash within `RADIUS`."""
+        same = self._exact.get((origin, likeness.digest)) or self._exact.get(
+            (origin, likeness.bare)
+        )
+        if same is not None:
+            return Match(same.number, same.url, 0, True, same.digest == likeness.digest)
+        if len(likeness.hashes) < PHRASES_NEAR:
+            return None
+        best: Match | None = None
+        for key in _band_keys(origin, likeness.simhash):
+            for seen in self._bands.get(key) or ():
+                apart = distance(seen.simhash, likeness.simhash)
+                if apart <= RADIUS and (best is None or apart < best.distance):
+                    best = Match(seen.number, seen.url, apart, False)
+        return best
+
+    def add(self, origin: str, likeness: Likeness, number: int, url: str) -> None:
+        """Remember a page that has no like."""
+        seen = Seen(likeness.digest, likeness.simhash, number, url)
+        self._exact.put((origin, likeness.digest), seen)
+        self._exact.put((origin, likeness.bare), seen)
+        for key in _band_keys(origin, likeness.simhash):
+            found = self._bands.get(key)
+            if found is None:
+                self._bands.put(key, [seen])
+            else:
+                found.append(seen)
+                del found[:-CANDIDATES]
+
+
+def _band_keys(origin: str, simhash: int) -> list[tuple[str, int, int]]:
+    bits = simhash & 0xFFFFFFFFFFFFFFFF
+    return [(origin, low, bits >> low & ((1 << (high - low)) - 1)) for low, high in _BANDS]
+
+
+class SeenPhrases:
+    """Which phrases an origin has had: two Bloom filters (Bloom 1970), of which the older is dropped when full."""
+
+    _BITS: Final = 1 << 23
+    _FULL: Final = 800_000
+
+    def __init__(self) -> None:
+        self._young = bytearray(self._BITS // 8)
+        self._old: bytearray | None = None
+        self._count = 0
+
+    def share_new(self, origin: str, hashes: Iterable[int]) -> float:
+        """The share of these phrases that the origin had not had before; they are known from now on."""
+        salt = int.from_bytes(hashlib.blake2b(origin.encode(), digest_size=8).digest(), "big")
+        total = new = 0
+        for number in hashes:
+            total += 1
+            new += self._add(number ^ salt)
+        return new / total if total else 0.0
+
+    def _add(self, number: int) -> bool:
+        """Add one phrase; whether it is new."""
+        young, old = self._young, self._old
+        low, high = number % self._BITS, (number >> 24) % self._BITS
+        places = ((low >> 3, 1 << (low & 7)), (high >> 3, 1 << (high & 7)))
+        if all(young[index] & bit for index, bit in places):
+            return False
+        is_old = old is not None and all(old[index] & bit for index, bit in places)
+        for index, bit in places:
+            young[index] |= bit
+        self._count += 1
+        if self._count >= self._FULL:
+            self._old, self._young, self._count = young, bytearray(self._BITS // 8), 0
+        return not is_old

@@ -1,0 +1,67 @@
+"""The zoo of traps, crawled: how much of each crawl is waste.
+
+python -m tests.traps.zoo [USEFUL]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from scrapy_frontier.testing.zoo import SITES, TrapSite
+from tests.traps.walk import walk
+
+
+class Outcome(NamedTuple):
+    """What a crawl of one site cost: `missed` are useful pages that were not fetched."""
+
+    name: str
+    useful: int
+    fetched: int
+    missed: int
+    waste: int
+    deferred: int
+    rules: str
+
+    @property
+    def share(self) -> float:
+        """Waste as a share of all fetches."""
+        return self.waste / self.fetched if self.fetched else 0.0
+
+
+def outcome_of(
+    site: TrapSite, fetched: Iterable[str], deferred: int, rules: Iterable[str]
+) -> Outcome:
+    """Count the waste among the targets that were fetched."""
+    names = [site.name_of(target) for target in fetched]
+    useful = site.useful_names.intersection(names)
+    return Outcome(
+        site.name,
+        len(site.useful_names),
+        len(names),
+        len(site.useful_names) - len(useful),
+        len(names) - len(useful),
+        deferred,
+        ", ".join(sorted(rules)),
+    )
+
+
+def walked(site: TrapSite, limit: int) -> Outcome:
+    """Crawl a site by the policies alone."""
+    found = walk(site.answer, limit=limit)
+    return outcome_of(site, found.fetched, len(found.deferred), found.rules)
+
+
+def main() -> None:
+    useful = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    for make in SITES:
+        one = walked(make(useful), useful * 4)
+        print(
+            f"{one.name:22} {one.useful:5} useful {one.missed:4} missed {one.waste:5} waste"
+            f" {one.share:6.1%} {one.deferred:6} deferred  {one.rules}"
+        )
+
+
+if __name__ == "__main__":
+    main()
