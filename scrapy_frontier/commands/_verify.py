@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from scrapy_frontier.commands.invocation import Subcommand, write
-from scrapy_frontier.report.layout import counted, number
+from scrapy_frontier.commands.invocation import Subcommand
+from scrapy_frontier.commands.progress import shown
+from scrapy_frontier.report.layout import counted
 from scrapy_frontier.report.runs import find_run
 from scrapy_frontier.report.verify import verify
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
     from scrapy_frontier.commands.invocation import Invocation
-    from scrapy_frontier.report.verify import Progress, Verification
+    from scrapy_frontier.report.verify import Verification
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,21 +28,10 @@ def _run(invocation: Invocation) -> int:
         if invocation.options.run is not None:
             with store.reader() as connection:
                 run_id = find_run(connection, invocation.options.run)
-        verification = verify(store, run_id=run_id, progress=_progress())
+        with shown() as progress:
+            verification = verify(store, run_id=run_id, progress=progress)
     invocation.answer(_text(verification), asdict(verification))
     return 0 if verification.is_sound else 1
-
-
-def _progress() -> Progress | None:
-    """A line that is written over, where somebody watches."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(step: str, done: int, total: int) -> None:
-        counts = f": {number(done)} of {number(total)}" if total else ""
-        write(sys.stderr, f"\r\x1b[K{step}{counts}")
-
-    return show
 
 
 def _text(verification: Verification) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from scrapy_frontier.commands.liveness import is_live
+from scrapy_frontier.commands.output import write
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.report.runs import find_run, namesakes
 from scrapy_frontier.settings import store_url
@@ -101,15 +101,3 @@ class Invocation:
     def note(self, text: str) -> None:
         """Write a line to standard error."""
         write(sys.stderr, f"{text}\n")
-
-
-def write(stream: TextIO, text: str) -> None:
-    """Write to a stream of any encoding; a reader that has gone away is no error."""
-    encoding = stream.encoding or "utf-8"
-    text = text.encode(encoding, "backslashreplace").decode(encoding)
-    try:
-        stream.write(text)
-        stream.flush()
-    except BrokenPipeError:
-        # The interpreter flushes once more at its end: let that go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -6,8 +6,19 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Final
 
-from scrapy_frontier.commands import _doctor, _explain, _history, _report, _robots, _runs, _verify
-from scrapy_frontier.commands.invocation import Invocation, Subcommand, write
+from scrapy_frontier.commands import (
+    _backup,
+    _doctor,
+    _explain,
+    _export,
+    _history,
+    _report,
+    _robots,
+    _runs,
+    _verify,
+)
+from scrapy_frontier.commands.invocation import Invocation, Subcommand
+from scrapy_frontier.commands.output import write
 from scrapy_frontier.errors import FrontierError
 from scrapy_frontier.report.runs import NoRuns
 
@@ -21,6 +32,8 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
     _history.COMMAND,
     _robots.COMMAND,
     _verify.COMMAND,
+    _backup.COMMAND,
+    _export.COMMAND,
     _doctor.COMMAND,
 )
 

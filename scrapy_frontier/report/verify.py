@@ -24,6 +24,7 @@ from scrapy_frontier.report.replay import MOVE, Replay
 from scrapy_frontier.report.soundness import check_dangling, check_file, check_triggers
 from scrapy_frontier.report.unapplied import check_unapplied
 from scrapy_frontier.store.edges import unpack
+from scrapy_frontier.store.progress import Progress, silent
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
 PAGE: Final = 20_000
 """Rows read in one short snapshot."""
-
-Progress = Callable[[str, int, int], None]
-"""Called with the step, how much of it is done, and how much it is (0: unknown); "" at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +49,9 @@ class Verification:
     omitted: int
 
 
-def verify(
-    store: Store, *, run_id: int | None = None, progress: Progress | None = None
-) -> Verification:
+def verify(store: Store, *, run_id: int | None = None, progress: Progress = silent) -> Verification:
     """Verify a store, or one run of it. Needs a temporary file of some 60 bytes an identity."""
     findings = Findings()
-    progress = progress or _silent
     progress("Checking the file", 0, 0)
     if not _is_readable(store, findings):
         progress("", 0, 0)
@@ -84,10 +79,6 @@ def _is_readable(store: Store, findings: Findings) -> bool:
     except StoreError as error:
         findings.add(0, 0, str(error))
         return False
-
-
-def _silent(_step: str, _done: int, _total: int) -> None:
-    """Nobody watches."""
 
 
 def _with_urls(store: Store, findings: Findings) -> tuple[Finding, ...]:
