@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,6 +66,7 @@ def select_in(
         yield from connection.execute(statement, {"ids": part, **parameters})
 
 
+@lru_cache(maxsize=1024)
 def label(kind: type[State | Event | Disposition | ReferenceKind], number: int) -> str:
     """The label of a number of the store, also of one that has none in this version."""
     try:
