@@ -87,6 +87,13 @@ def _synchronous(value: Any) -> str:
     return text
 
 
+def _evidence(value: Any) -> str:
+    text = "none" if value is None else str(value).strip().lower()
+    if text not in {"none", "headers", "body"}:
+        raise ValueError("must be none, headers or body")
+    return text
+
+
 def _shares(value: Any) -> tuple[float, ...]:
     if isinstance(value, str):
         value = value.split(",")
@@ -141,6 +148,25 @@ class FrontierSettings:
         _synchronous,
         "SQLite's `synchronous`. `FULL`: what was acknowledged survives a power cut. `NORMAL`: it survives the death of"
         " the process, but a power cut may take the last commits.",
+    )
+    evidence: str = _setting(
+        "none",
+        _evidence,
+        "What is kept of each response beside the ledger: `none`; `headers`: its status and header block, and the"
+        " digest of its body; `body`: its body too, as the wire sent it and as the spider saw it.",
+    )
+    artifacts: str | None = _setting(
+        None,
+        _optional_text,
+        "Where evidence is kept: a folder, or a URL of an object store that fsspec knows (`s3://bucket/prefix`, with"
+        " the extra `artifacts`). A place belongs to one store.",
+        shown="a folder beside the store: `frontier.db.artifacts`",
+    )
+    evidence_max_body: int = _setting(
+        64 * 1024 * 1024,
+        _count,
+        "The largest body that is kept, in bytes. Of a larger one the size and the digest are kept.",
+        shown="`67108864`: 64 MiB",
     )
     scope: Scope = _setting(
         Scope.from_setting({}),

@@ -28,8 +28,9 @@ def _run(invocation: Invocation) -> int:
         if invocation.options.run is not None:
             with store.reader() as connection:
                 run_id = find_run(connection, invocation.options.run)
+        artifacts = invocation.artifacts_if_any(store)
         with shown() as progress:
-            verification = verify(store, run_id=run_id, progress=progress)
+            verification = verify(store, run_id=run_id, progress=progress, artifacts=artifacts)
     invocation.answer(_text(verification), asdict(verification))
     return 0 if verification.is_sound else 1
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy_frontier.commands.liveness import is_live
 from scrapy_frontier.commands.output import write
 from scrapy_frontier.errors import ConfigError
+from scrapy_frontier.report.evidence import place_of
 from scrapy_frontier.report.runs import find_run, namesakes
 from scrapy_frontier.settings import store_url
+from scrapy_frontier.store.artifacts import open_artifacts
 from scrapy_frontier.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from sqlalchemy import Connection
 
+    from scrapy_frontier.store.artifacts import Artifacts
     from scrapy_frontier.store.opening import Store
 
 
@@ -75,6 +78,22 @@ class Invocation:
         """The store, for reading. Raises `StoreError` where it cannot be."""
         with open_store(self.store_url, read_only=True) as store:
             yield store
+
+    def artifacts(self, store: Store) -> Artifacts:
+        """The evidence of a store: where FRONTIER_ARTIFACTS says, else where its latest session kept it."""
+        return open_artifacts(self._place(store), store.path)
+
+    def artifacts_if_any(self, store: Store) -> Artifacts | None:
+        """The evidence of a store, None where it has no place for any."""
+        place = self._place(store)
+        return open_artifacts(place, store.path) if place or store.path else None
+
+    def _place(self, store: Store) -> str | None:
+        named = self.settings.get("FRONTIER_ARTIFACTS")
+        if named:
+            return str(named)
+        with store.reader() as connection:
+            return place_of(connection)
 
     @contextmanager
     def view(self, wanted: str | None = None) -> Iterator[View]:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.commands import (
+    _artifact,
     _backup,
     _doctor,
     _explain,
@@ -15,6 +16,7 @@ from scrapy_frontier.commands import (
     _report,
     _robots,
     _runs,
+    _sweep,
     _verify,
 )
 from scrapy_frontier.commands.invocation import Invocation, Subcommand
@@ -30,6 +32,8 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
     _report.COMMAND,
     _explain.COMMAND,
     _history.COMMAND,
+    _artifact.COMMAND,
+    _sweep.COMMAND,
     _robots.COMMAND,
     _verify.COMMAND,
     _backup.COMMAND,

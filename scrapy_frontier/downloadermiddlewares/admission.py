@@ -39,9 +39,9 @@ class AdmissionMiddleware:
         crawler.signals.connect(middleware.bytes_received, signals.bytes_received)
         return middleware
 
-    async def process_request(self, request: Request) -> None:
-        """Wait until the dispatch is on disk and the origin's gate has a place."""
-        await self.frontier.admit(request)
+    async def process_request(self, request: Request) -> Response | None:
+        """Wait until the dispatch is on disk and the origin's gate has a place; or answer from evidence."""
+        return await self.frontier.admit(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Capture the response; it goes on when it is on disk."""

@@ -32,6 +32,7 @@ class Attempt:
     """One dispatch of one identity, from its hand-out to the end of its page. Found by its request, never by meta."""
 
     __slots__ = (
+        "body",
         "committed",
         "depth",
         "exception",
@@ -48,7 +49,9 @@ class Attempt:
         "lease",
         "origin_id",
         "page",
+        "replay",
         "request",
+        "seen",
         "signs",
         "signs_seen",
         "status",
@@ -100,6 +103,12 @@ class Attempt:
         self.signs_seen = 0
         self.status: int | None = None
         self.exception: BaseException | None = None
+        self.replay: bytes | None = None
+        """The digest of the response that answers it in place of the wire."""
+        self.body: bytes | None = None
+        """The body as the wire sent it, until its page begins, where evidence of it is kept."""
+        self.seen: asyncio.Future[bytes | None] | None = None
+        """Evidence of the response as the spider sees it, while it is being written."""
 
     @property
     def source(self) -> Source:
@@ -154,10 +163,16 @@ class Ending:
     finding: Finding | None = None
 
 
-def capture(response: Response) -> Finding:
-    """What the ledger keeps of a response."""
-    digest = hashlib.blake2b(response.body, digest_size=32)
-    return Finding(f"http.{response.status}", response.status, len(response.body), digest.digest())
+REPLAYED: Final = "evidence.replayed"
+"""The outcome of an attempt that was answered from evidence: no request of it went on the wire."""
+
+
+def capture(response: Response, *, is_replayed: bool = False) -> Finding:
+    """What the ledger keeps of a response itself."""
+    digest = hashlib.blake2b(response.body, digest_size=32).digest()
+    if is_replayed:
+        return Finding(REPLAYED, response.status, len(response.body), digest)
+    return Finding(f"http.{response.status}", response.status, len(response.body), digest)
 
 
 def end_of_page(
@@ -222,6 +237,7 @@ _KINDS: Final = {
     "DownloadCancelledError": "cancelled",
     "UnsupportedURLSchemeError": "unsupported",
     "DownloadFailedError": "failed",
+    "ArtifactError": "evidence",
 }
 
 

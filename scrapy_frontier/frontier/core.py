@@ -27,6 +27,7 @@ from scrapy_frontier.frontier.attempts import (
     end_of_failure,
     end_of_page,
 )
+from scrapy_frontier.frontier.evidence import after_seen, keep, note_seen
 from scrapy_frontier.frontier.leases import STOPPING
 from scrapy_frontier.frontier.page import CURRENT_PAGE, Page, current_page
 from scrapy_frontier.frontier.slots import META_KEY, SLOT, AutomaticSlot
@@ -232,6 +233,9 @@ class Frontier:
         if opened.writer.lag_s > self.settings.max_lag_s:
             opened.waker.wake_in(0.1)
             return None
+        replayed = opened.replays.next_request(self)
+        if replayed is not None:
+            return replayed
         dispatch = opened.dispatch
         while True:
             pick = dispatch.next()
@@ -259,7 +263,7 @@ class Frontier:
         opened = self._open
         if opened is None or self.error is not None:
             return False
-        return opened.dispatch.is_pending or opened.writer.owes_work
+        return opened.dispatch.is_pending or opened.writer.owes_work or opened.replays.is_pending
 
     @property
     def has_work_left(self) -> bool:
@@ -268,7 +272,7 @@ class Frontier:
         return self.error is not None or bool(
             any(not attempt.is_lost for attempt in self.attempts.values())
             or self._replacements
-            or (opened and opened.dispatch.is_pending)
+            or (opened and (opened.dispatch.is_pending or opened.replays.is_pending))
         )
 
     def _hand_out(self, request: Request, pick: Pick) -> Request:
@@ -312,9 +316,14 @@ class Frontier:
             CURRENT_ATTEMPT.reset(token)
             CURRENT_PAGE.reset(page)
 
-    async def admit(self, request: Request) -> None:
-        """Hold a request until it may go on the wire. Raises `IgnoreRequest` where it may not."""
+    async def admit(self, request: Request) -> Response | None:
+        """Hold a request until it may go on the wire. Raises `IgnoreRequest` where it may not.
+
+        The response is that of the evidence, where that answers the request.
+        """
         attempt = self.attempts.get(request)
+        if attempt is not None and attempt.replay is not None:
+            return await self.opened.evidence_of(attempt).replay(attempt)
         if attempt is None:
             attempt = await direct.admit(self, request, CURRENT_ATTEMPT.get())
         if attempt.granted is not None and not await attempt.granted:
@@ -329,6 +338,7 @@ class Frontier:
             self.give_place_back(attempt)
             raise self.opened.leases.loss(attempt)
         failpoints.reach("wire.before")
+        return None
 
     def charge(self, request: Request) -> None:
         """The request is on the wire."""
@@ -367,7 +377,8 @@ class Frontier:
         request.meta[META_KEY] = attempt.user_slot or AutomaticSlot(host_of(attempt.url))
         if self.error is not None:
             raise IgnoreRequest(STOPPING)
-        finding = capture(response)
+        finding = capture(response, is_replayed=attempt.replay is not None)
+        evidence = await keep(self, attempt, response, finding.payload)
         attempt.status = response.status
         attempt.committed = self.opened.loop.create_future()
         self.opened.writer.send(
@@ -378,6 +389,7 @@ class Frontier:
                 self._now_ms(),
                 finding=finding,
                 on_commit=attempt.commit,
+                evidence=evidence,
             )
         )
         attempt.is_captured = await attempt.committed
@@ -425,7 +437,10 @@ class Frontier:
             yield None
             return
         kind = ReferenceKind.ERRBACK if isinstance(result, Failure) else ReferenceKind.LINK
-        url = result.url if isinstance(result, Response) else attempt.url
+        url = attempt.url
+        if isinstance(result, Response):
+            url = result.url
+            note_seen(self, attempt, result)
         page = attempt.page = Page(attempt.source, kind, attempt.depth + 1, url)
         attempt.signs += 1
         token = CURRENT_PAGE.set(page)
@@ -460,16 +475,21 @@ class Frontier:
     def end(self, attempt: Attempt, ending: Ending) -> None:
         """The attempt is over: write how."""
         self.forget(attempt)
-        self.opened.writer.send(
-            Move(
-                attempt.lease,
-                ending.event,
-                ending.reason,
-                self._now_ms(),
-                ending.disposition,
-                ending.finding,
+
+        def send(seen: bytes | None) -> None:
+            self.opened.writer.send(
+                Move(
+                    attempt.lease,
+                    ending.event,
+                    ending.reason,
+                    self._now_ms(),
+                    ending.disposition,
+                    ending.finding,
+                    evidence=seen,
+                )
             )
-        )
+
+        after_seen(self, attempt, send)
 
     def forget(self, attempt: Attempt) -> None:
         """The attempt is over."""

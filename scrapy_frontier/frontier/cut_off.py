@@ -32,7 +32,9 @@ def cut_off(rules: PolitenessRules, robots: RobotsRules | None) -> CutOff:
         cursor.execute(
             "SELECT DISTINCT o.origin_id, o.origin FROM current AS c JOIN origin AS o"
             " ON o.origin_id = c.origin_id"
-            f" WHERE c.run_id = ? AND c.state = {State.FETCHING:d}",
+            f" WHERE c.run_id = ? AND c.state = {State.FETCHING:d}"
+            # What was being answered from evidence was not on the wire.
+            " AND NOT EXISTS (SELECT 1 FROM transition AS t WHERE t.seq = c.last_seq AND t.evidence IS NOT NULL)",
             (run_id,),
         )
         intervals = {

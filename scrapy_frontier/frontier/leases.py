@@ -124,6 +124,7 @@ class Leases:
             return
         # What waits for others to get on waits with good reason as long as they do.
         leases = [*working, *(attempt.lease for attempt in held if attempt.is_waiting)]
+        leases += self._frontier.opened.replays.leases
         self.renewed += len(leases)
         self._frontier.opened.writer.send(Renew(leases, now_ms))
 

@@ -18,14 +18,16 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_frontier import failpoints, seams
 from scrapy_frontier.clock import milliseconds
-from scrapy_frontier.errors import ConfigError, FrontierError, IdentityError
+from scrapy_frontier.errors import ArtifactError, ConfigError, FrontierError, IdentityError
 from scrapy_frontier.frontier import judging, politeness, recovery, reports, robots_setup, runs
 from scrapy_frontier.frontier.admission import Admission, Limits
 from scrapy_frontier.frontier.cut_off import CutOff, cut_off
 from scrapy_frontier.frontier.direct import Turns
 from scrapy_frontier.frontier.dispatch import Dispatch
+from scrapy_frontier.frontier.evidence import Evidence
 from scrapy_frontier.frontier.intake import Intake
 from scrapy_frontier.frontier.leases import Leases, warn_of_short_lease
+from scrapy_frontier.frontier.replays import Replays
 from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.robots import Robots
 from scrapy_frontier.frontier.seeds import sift_start_urls
@@ -37,6 +39,8 @@ from scrapy_frontier.scheduling import BandTable, Schedule
 from scrapy_frontier.settings import FrontierSettings, store_url
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.apply import Applier
+from scrapy_frontier.store.artifacts import open_artifacts
+from scrapy_frontier.store.artifacts.references import claim
 from scrapy_frontier.store.location import locate
 from scrapy_frontier.store.locks import RunLock
 from scrapy_frontier.store.messages import Committed, Head, Reason, Transit
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
+    from scrapy_frontier.frontier.attempts import Attempt
     from scrapy_frontier.frontier.core import Frontier
 
 logger = logging.getLogger(__name__)
@@ -86,6 +91,8 @@ class Open:
     robots: Robots | None = None
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
+    evidence: Evidence | None = None
+    replays: Replays = field(default_factory=Replays)
 
     def restore(self, head: Head) -> Request:
         """The live request of a head. Raises `IdentityError` for one that cannot be made again."""
@@ -111,6 +118,14 @@ class Open:
     def fetches_robots(self, request: Request) -> bool:
         """Whether a request is one for robots.txt that the frontier issued itself."""
         return self.robots is not None and self.robots.fetcher.is_own(request)
+
+    def evidence_of(self, attempt: Attempt) -> Evidence:
+        """The keeper of the response that answers an attempt. Raises `ArtifactError` where there is none."""
+        if self.evidence is None:
+            raise ArtifactError(
+                f"there is no place for evidence that {attempt!r} could be answered from"
+            )
+        return self.evidence
 
     def close_spider(self, reason: str) -> None:
         """Have the engine close the spider, once."""
@@ -145,7 +160,10 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         lease_policy = LeasePolicy(settings.lease_s, settings.lease_expiries)
         applier = Applier(run.run_id, run.context_id, run.session_id, lease_policy)
         domains = judging.domains_of(spider)
-        _recover(frontier, store, applier, run, domains, cut_off(rules, robots_rules))
+        evidence = _open_evidence(frontier, store)
+        replays = _recover(
+            frontier, store, applier, run, domains, cut_off(rules, robots_rules), evidence
+        )
         writer = Writer(
             store,
             applier,
@@ -187,6 +205,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         opened.robots = dispatch.robots.robots = robots_setup.make(
             frontier, robots_rules, writer, dispatch.robots
         )
+        opened.evidence, opened.replays = evidence, replays
         writer.start()
         undo.pop_all()
     seams.forbid_hidden_repeats(engine)
@@ -222,6 +241,8 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
         opened.intake.flush_loose()
     frontier.is_closed = True
     failpoints.reach("close.begun")
+    if opened.evidence is not None:
+        await opened.evidence.close()
     await opened.loop.run_in_executor(None, opened.writer.stop)
     failpoints.reach("close.drained")
     # What the last commits mean for the loop is still on its way to it.
@@ -332,6 +353,9 @@ def _open_run(
     policy = reports.policy(settings, scrapy_settings, spider)
     versions = {name: version(name) for name in ("scrapy", "twisted", "scrapy-frontier")}
     versions["sqlite"] = store.library.version
+    if settings.artifacts is not None:
+        # So that a command finds it; the place beside the store moves with the store.
+        versions["artifacts"] = open_artifacts(settings.artifacts, None).url
     lock = RunLock(store, run_id) if run_id is not None else None
     if lock is not None:
         lock.acquire()
@@ -363,18 +387,22 @@ def _recover(
     run: runs.OpenRun,
     domains: Callable[[], DomainScope],
     cut_off: CutOff,
-) -> None:
+    evidence: Evidence | None,
+) -> Replays:
+    """Take back what was under way; what can be answered from evidence comes back as replays."""
     with runs.transaction(store, "opening a run") as connection:
         applier.load(cursor_of(connection))
     if not run.is_resumed:
-        return
+        return Replays()
     now_ms = milliseconds(frontier.clock.now())
     judge = judging.judge(frontier.settings.scope, domains) if run.has_new_policy else None
-    recovered = recovery.Recovery(store, applier, run.run_id, now_ms, cut_off).run(judge)
+    recovered = recovery.Recovery(store, applier, run.run_id, now_ms, cut_off, evidence).run(judge)
     logger.info(
-        "Resumed run %s: %d URLs that were under way are fetched again, %d wait for a request that could not be stored",
+        "Resumed run %s: %d URLs that were under way are fetched again, %d are processed from their evidence, %d wait"
+        " for a request that could not be stored",
         run.name,
         recovered.reclaimed,
+        len(recovered.replays),
         recovered.unserialisable,
         extra={"action": "run_resumed"},
     )
@@ -385,3 +413,15 @@ def _recover(
             recovered.readmitted,
             extra={"action": "policy_changed"},
         )
+    return Replays(recovered.replays)
+
+
+def _open_evidence(frontier: Frontier, store: Store) -> Evidence | None:
+    """The keeper of evidence, also where none is wanted now: an earlier session may have kept some."""
+    settings = frontier.settings
+    if settings.evidence == "none" and settings.artifacts is None and store.path is None:
+        return None
+    artifacts = open_artifacts(settings.artifacts, store.path)
+    if settings.evidence != "none":
+        claim(store, artifacts)
+    return Evidence(artifacts, settings, frontier.clock)

@@ -9,29 +9,37 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select, update
 
 from scrapy_frontier import failpoints
+from scrapy_frontier.errors import ArtifactError
+from scrapy_frontier.frontier.attempts import REPLAYED
 from scrapy_frontier.frontier.cut_off import CutOff
+from scrapy_frontier.frontier.replays import Replay
 from scrapy_frontier.frontier.runs import reason_id, transaction
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.policy.robots import ROBOTS_PENDING
 from scrapy_frontier.states import Disposition, Event, State
-from scrapy_frontier.store import schema
+from scrapy_frontier.store import rows, schema
 from scrapy_frontier.store.apply import Applier
 from scrapy_frontier.store.leases import ABANDONED
-from scrapy_frontier.store.messages import Message, Reason, Transit
+from scrapy_frontier.store.messages import Dispatch, Head, Lease, Message, Reason, Transit
 from scrapy_frontier.store.on_reference import UNSERIALISABLE
 from scrapy_frontier.store.opening import Store
 from scrapy_frontier.store.rows import cursor_of
+
+if TYPE_CHECKING:
+    from scrapy_frontier.frontier.evidence import Evidence
 
 logger = logging.getLogger(__name__)
 
 CHUNK: Final = 1000
 
 LOST_LEASE: Final = Reason("lease.lost")
+EVIDENCE_KEPT: Final = Reason("evidence.kept")
+BY_EVIDENCE: Final = Reason(REPLAYED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,18 @@ class Recovered:
     abandoned: int = 0
     excluded: int = 0
     readmitted: int = 0
+    replays: Sequence[Replay] = ()
 
+
+_RECEIVED: Final = (
+    "SELECT c.identity_id, t.evidence FROM current AS c JOIN identity AS i ON i.identity_id = c.identity_id"
+    " JOIN transition AS t ON t.seq = c.last_seq LEFT JOIN visit AS v ON v.visit_id = c.visit_id"
+    f" WHERE c.run_id = ? AND c.state IN ({State.FETCHING:d}, {State.FETCHED:d}) AND t.evidence IS NOT NULL"
+    f" AND i.kind NOT IN ({ReferenceKind.DIRECT:d}, {ReferenceKind.ROBOTS:d})"
+    " AND CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END IS NOT NULL"
+    " AND c.identity_id > ? ORDER BY c.identity_id LIMIT ?"
+)
+"""What has a response on record that was not processed; whoever issues direct requests is gone with his process."""
 
 Judge = Callable[[str, str | None], Reason | None]
 """(url, request record) to the reason that excludes it, or None where the scope in force admits it."""
@@ -53,20 +72,29 @@ class Recovery:
     """Runs once, on the writer's connection, before the writer's thread starts."""
 
     def __init__(
-        self, store: Store, applier: Applier, run_id: int, now_ms: int, cut_off: CutOff
+        self,
+        store: Store,
+        applier: Applier,
+        run_id: int,
+        now_ms: int,
+        cut_off: CutOff,
+        evidence: Evidence | None = None,
     ) -> None:
         self._store = store
         self._applier = applier
         self._run_id = run_id
         self._now_ms = now_ms
         self._cut_off = cut_off
+        self._evidence = evidence
 
     def run(self, judge: Judge | None) -> Recovered:
         """Reclaim what was under way; with `judge`, apply a changed scope to what waits and to what was excluded."""
         failpoints.reach("recover.begun")
         self._keep_intervals()
+        replays = self._replay()
         reclaimed = self._transit(
-            f"SELECT identity_id FROM current WHERE run_id = ? AND state IN ({State.FETCHING:d}, {State.FETCHED:d})",
+            f"SELECT identity_id FROM current WHERE run_id = ? AND state IN ({State.FETCHING:d}, {State.FETCHED:d})"
+            f" AND generation < {self._applier.session_id << 32}",
             Event.RECLAIM,
             LOST_LEASE,
         )
@@ -100,7 +128,53 @@ class Recovery:
         if judge is not None:
             excluded, readmitted = self._judge_again(judge)
         failpoints.reach("recover.done")
-        return Recovered(reclaimed, lost, abandoned, excluded, readmitted)
+        return Recovered(reclaimed, lost, abandoned, excluded, readmitted, replays)
+
+    def _replay(self) -> list[Replay]:
+        """Take a new lease on what was received whole and not processed: its evidence answers it once more.
+
+        In one transaction, so that no crash in between makes a request of it. An attempt that was being answered from
+        evidence is so again: the transition that stands last names the response.
+        """
+        replays: list[Replay] = []
+        if self._evidence is None:
+            return replays
+        last = 0
+        while part := self._page(_RECEIVED, (self._run_id, last, CHUNK)):
+            last = part[-1][0]
+            kept = {number: bytes(digest) for number, digest in part if self._is_whole(digest)}
+            leases = [Lease(number) for number in kept]
+            if leases:
+                self._apply(
+                    [
+                        Transit(list(kept), Event.RECLAIM, EVIDENCE_KEPT, self._now_ms),
+                        *(self._dispatch(lease, kept) for lease in leases),
+                    ]
+                )
+            by_identity = {lease.identity_id: lease for lease in leases}
+            for head in self._heads(list(kept)):
+                number = head.identity_id
+                replays.append(Replay(head, by_identity[number], kept[number]))
+        return replays
+
+    def _dispatch(self, lease: Lease, kept: dict[int, bytes]) -> Dispatch:
+        return Dispatch(lease, self._now_ms, BY_EVIDENCE, evidence=kept[lease.identity_id])
+
+    def _is_whole(self, digest: bytes) -> bool:
+        assert self._evidence is not None
+        try:
+            return self._evidence.is_whole(bytes(digest))
+        except ArtifactError as error:
+            logger.error(
+                "A response that was received is asked for again: %s",
+                error,
+                extra={"action": "evidence_unreadable"},
+            )
+            return False
+
+    def _heads(self, identity_ids: list[int]) -> list[Head]:
+        with transaction(self._store, "recovering the run") as connection:
+            return [Head(*row) for row in rows.heads(cursor_of(connection), identity_ids)]
 
     def _keep_intervals(self) -> None:
         """Before the leases are taken back: what is taken back does not show any more that it was on the wire."""
@@ -166,7 +240,8 @@ class Recovery:
     def _mark_lost_attempts(self) -> None:
         """Attempts of dead sessions that never came to an end."""
         sessions = select(schema.session.c.session_id).where(
-            schema.session.c.run_id == self._run_id
+            schema.session.c.run_id == self._run_id,
+            schema.session.c.session_id < self._applier.session_id,
         )
         with transaction(self._store, "marking attempts that were lost") as connection:
             connection.execute(

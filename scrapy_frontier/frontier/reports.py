@@ -46,7 +46,16 @@ POLICY_INPUTS: Final = (
 """Settings of Scrapy that the frontier decides by."""
 
 _PLACES: Final = frozenset(
-    {"store", "run", "report_dir", "gc_freeze", "dns_floor_s", "dns_ceiling_s", "dns_negative_s"}
+    {
+        "store",
+        "run",
+        "report_dir",
+        "artifacts",
+        "gc_freeze",
+        "dns_floor_s",
+        "dns_ceiling_s",
+        "dns_negative_s",
+    }
 )
 """Settings that say where, or how hosts are found, and nothing of what is decided."""
 

@@ -102,6 +102,8 @@ def _steps(steps: Sequence[Step]) -> list[str]:
         lines.append(_step(step, width))
         if step.detail is not None:
             lines.append(f"{'':{width + 51}}{_inputs(step.detail)}")
+        if step.evidence is not None:
+            lines.append(f"{'':{width + 51}}evidence {step.evidence}")
     return lines
 
 

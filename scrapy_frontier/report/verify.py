@@ -16,6 +16,7 @@ from sqlalchemy import text
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.report.columns import Columns, columns
 from scrapy_frontier.report.equations import equations
+from scrapy_frontier.report.evidence import check_evidence
 from scrapy_frontier.report.figures import read_figures
 from scrapy_frontier.report.findings import Finding, Findings
 from scrapy_frontier.report.names import pairs, urls
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from scrapy_frontier.store.artifacts import Artifacts
     from scrapy_frontier.store.opening import Store
 
 PAGE: Final = 20_000
@@ -49,8 +51,17 @@ class Verification:
     omitted: int
 
 
-def verify(store: Store, *, run_id: int | None = None, progress: Progress = silent) -> Verification:
-    """Verify a store, or one run of it. Needs a temporary file of some 60 bytes an identity."""
+def verify(
+    store: Store,
+    *,
+    run_id: int | None = None,
+    progress: Progress = silent,
+    artifacts: Artifacts | None = None,
+) -> Verification:
+    """Verify a store, or one run of it. Needs a temporary file of some 60 bytes an identity.
+
+    With `artifacts`, all evidence that the ledger names is read too.
+    """
     findings = Findings()
     progress("Checking the file", 0, 0)
     if not _is_readable(store, findings):
@@ -60,6 +71,8 @@ def verify(store: Store, *, run_id: int | None = None, progress: Progress = sile
         audit = _Audit(store, run_id, slots, findings, progress)
         audit.run()
         replay = audit.replay
+    if artifacts is not None:
+        check_evidence(store, artifacts, run_id, findings, progress)
     progress("", 0, 0)
     return Verification(
         is_sound=not findings.kept,

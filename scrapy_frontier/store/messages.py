@@ -134,7 +134,8 @@ class Emission:
 class Dispatch:
     """A scheduled identity goes to a worker. Answer: whether the lease was granted.
 
-    `is_direct`: its issuer takes it himself; it has stood in no queue until now.
+    `is_direct`: its issuer takes it himself; it has stood in no queue until now. `evidence`: the digest of the response
+    that answers it in place of the wire.
     """
 
     lease: Lease
@@ -142,6 +143,7 @@ class Dispatch:
     reason: Reason
     on_commit: Callable[[bool], None] | None = None
     is_direct: bool = False
+    evidence: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One event of an identity under a lease. Answer: whether it was applied, which takes the lease in force."""
+    """One event of an identity under a lease. Answer: whether it was applied, which takes the lease in force.
+
+    `evidence` is the digest of an artifact that is durable already.
+    """
 
     lease: Lease
     event: Event
@@ -165,6 +170,7 @@ class Move:
     disposition: Disposition | None = None
     finding: Finding | None = None
     on_commit: Callable[[bool], None] | None = None
+    evidence: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,13 @@ def dispatch(batch: Batch, message: Dispatch) -> None:
         lease.generation = batch.session_id << 32 | batch.granted
         standing.attempt_id = lease.attempt_id
         standing.generation = lease.generation
-        batch.append(standing, Event.DISPATCH, message.at_ms, message.reason)
+        batch.append(
+            standing,
+            Event.DISPATCH,
+            message.at_ms,
+            message.reason,
+            evidence=message.evidence,
+        )
         batch.attempts.append(
             (
                 lease.attempt_id,
@@ -77,7 +83,14 @@ def move(batch: Batch, message: Move) -> None:
 
 def _apply(batch: Batch, message: Move, standing: Standing) -> bool:
     try:
-        batch.append(standing, message.event, message.at_ms, message.reason, message.disposition)
+        batch.append(
+            standing,
+            message.event,
+            message.at_ms,
+            message.reason,
+            message.disposition,
+            message.evidence,
+        )
     except IllegalTransition as error:
         batch.refuse(error, standing.identity_id)
         return False

@@ -27,6 +27,7 @@ def look(store_url: str, run_name: str) -> dict[str, Any]:
     from scrapy_frontier.report import coverage
     from scrapy_frontier.report.verify import verify
     from scrapy_frontier.states import Disposition, Event, State
+    from scrapy_frontier.store.artifacts import open_artifacts
     from scrapy_frontier.store.opening import open_store
 
     try:
@@ -62,12 +63,13 @@ def look(store_url: str, run_name: str) -> dict[str, Any]:
             generations = rows(
                 "SELECT generation, count(*) FROM attempt GROUP BY generation HAVING count(*) > 1"
             )
-        findings = [finding.text for finding in verify(store).findings]
+        artifacts = open_artifacts(None, store.path) if store.path else None
+        findings = [finding.text for finding in verify(store, artifacts=artifacts).findings]
     tried: Counter[str] = Counter()
     captured: Counter[str] = Counter()
     for url, code, n in attempts:
         tried[url] += n
-        captured[url] += n * code.startswith("http.")
+        captured[url] += n * code.startswith(("http.", "evidence."))
     return {
         "state": account.run.state,
         "stop": account.stop.reason,

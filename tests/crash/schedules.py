@@ -16,7 +16,7 @@ ELSEWHERE = ("migrate.",)
 CRAWL_POINTS = tuple(name for name in POINTS if not name.startswith(ELSEWHERE))
 """Points that a crawl reaches, in a first session or a resumed one."""
 
-OFTEN = ("dispatch.", "commit.", "ack.", "wire.", "respond.", "page.")
+OFTEN = ("dispatch.", "commit.", "ack.", "wire.", "artifact.", "respond.", "page.")
 """Points that a crawl passes again and again."""
 
 OWN = 3
@@ -102,6 +102,10 @@ def make_schedule(seed: int, point: str = "") -> Schedule:
         "FRONTIER_LINK_INVENTORY": dice.random() < 0.5,
     }
     schedule.kills = _kills(dice, [point] if point else _own_points(seed))
+    evidence = dice.choice(["none", "headers", "body"])
+    if any(kill.point.startswith("artifact.") for kill in schedule.kills):
+        evidence = "body"
+    schedule.settings["FRONTIER_EVIDENCE"] = evidence
     return schedule
 
 

@@ -18,8 +18,10 @@ from sqlalchemy import text
 
 from scrapy_frontier.frontier import Frontier
 from scrapy_frontier.report import Coverage, coverage
+from scrapy_frontier.report.evidence import place_of
 from scrapy_frontier.report.verify import verify
 from scrapy_frontier.states import Disposition, State
+from scrapy_frontier.store.artifacts import open_artifacts
 from scrapy_frontier.store.opening import open_store
 from scrapy_frontier.testing import Origin, RequestLog, ScriptedServer
 
@@ -101,7 +103,10 @@ class Result:
     def findings(self) -> list[str]:
         """What an audit of the store finds; nothing, if all is well."""
         with open_store(self.store_url, read_only=True) as store:
-            return [finding.text for finding in verify(store).findings]
+            with store.reader() as connection:
+                place = place_of(connection)
+            artifacts = open_artifacts(place, store.path) if place or store.path else None
+            return [finding.text for finding in verify(store, artifacts=artifacts).findings]
 
     @cached_property
     def fates(self) -> dict[str, Fate]:

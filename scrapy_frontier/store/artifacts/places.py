@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.errors import ArtifactError
 
 TOUCHED_FOR_S: Final = 600.0
@@ -135,7 +136,9 @@ class LocalPlace:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+            failpoints.reach("artifact.synced")
             temporary.replace(path)
+            failpoints.reach("artifact.named")
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
