@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from scrapy.downloadermiddlewares import redirect
+from scrapy.downloadermiddlewares import redirect, retry
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
@@ -29,6 +29,7 @@ ADMISSION: Final = "scrapy_frontier.downloadermiddlewares.admission.AdmissionMid
 DISCOVERY: Final = "scrapy_frontier.spidermiddlewares.discovery.DiscoveryMiddleware"
 REDIRECT: Final = "scrapy_frontier.downloadermiddlewares.redirect.RedirectMiddleware"
 META_REFRESH: Final = "scrapy_frontier.downloadermiddlewares.redirect.MetaRefreshMiddleware"
+RETRY: Final = "scrapy_frontier.downloadermiddlewares.retry.RetryMiddleware"
 DEPTH: Final = "scrapy_frontier.spidermiddlewares.depth.DepthMiddleware"
 STATISTICS: Final = "scrapy_frontier.extensions.statistics.FrontierStatistics"
 
@@ -62,6 +63,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(STATISTICS), 0)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.RedirectMiddleware, REDIRECT)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.MetaRefreshMiddleware, META_REFRESH)
+        _replace(settings, "DOWNLOADER_MIDDLEWARES", retry.RetryMiddleware, RETRY)
         _replace(settings, "SPIDER_MIDDLEWARES", depth.DepthMiddleware, DEPTH)
         # Both drop requests where no account could see it; the scope decides for the first, and a rule named
         # url.too_long for the second.

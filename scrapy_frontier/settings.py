@@ -237,8 +237,9 @@ class FrontierSettings:
     retry_holds: int = _setting(
         10,
         _count,
-        "How many times a URL is sent back to wait by what is no fault of its own (429, 503, an outage of its origin,"
-        " a lost HTTP/2 connection) before it is given up. None of them takes one of `RETRY_TIMES`.",
+        "How many times a URL waits at a server's word (429 or 503 with a Retry-After) before it is given up; without"
+        " such a time `RETRY_TIMES` times, and twice that in an outage of its origin. These are counted apart: none of"
+        " them takes one of the URL's attempts.",
     )
     lease_s: float = _setting(
         600.0,

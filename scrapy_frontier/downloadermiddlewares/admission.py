@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
+from scrapy.exceptions import ResponseDataLossError
 
+from scrapy_frontier.downloadermiddlewares.retry import RetryMiddleware
 from scrapy_frontier.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -43,10 +45,22 @@ class AdmissionMiddleware:
         """Wait until the dispatch is on disk and the origin's gate has a place; or answer from evidence."""
         return await self.frontier.admit(request)
 
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Capture the response; it goes on when it is on disk."""
+    async def process_response(self, request: Request, response: Response) -> Request | Response:
+        """Capture the response; it goes on when it is on disk, and whole.
+
+        Raises `ResponseDataLossError` for one that is not whole, and is not asked for again.
+        """
         await self.frontier.capture(request, response)
-        return response
+        attempt = self.frontier.attempts.get(request)
+        if attempt is None or attempt.is_whole:
+            return response
+        error = ResponseDataLossError(f"{attempt.cause}: {response} is not whole")
+        retries = self.frontier.crawler.get_downloader_middleware(RetryMiddleware)
+        if isinstance(retries, RetryMiddleware) and attempt.judgement is not None:
+            following = retries.follow(request, attempt.judgement, error)
+            if following is not None:
+                return following
+        raise error
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Note what went wrong; whether it is the end of the attempt is for others to decide."""

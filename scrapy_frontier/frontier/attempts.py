@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_frontier.frontier.slots import slot_of
+from scrapy_frontier.identity import origin_of
+from scrapy_frontier.policy.retry import fault_kind
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Finding, Lease, Reason, Source
 
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_frontier.frontier.page import Page
+    from scrapy_frontier.frontier.retries import Judgement
 
 ROBOTS_MESSAGE: Final = "Forbidden by robots.txt"
 """What Scrapy's RobotsTxtMiddleware says when it drops a request."""
+
+CALLBACK_EXCEPTION: Final = "callback.exception"
+"""Cause: the callback raised."""
 
 MESSAGE_LIMIT: Final = 500
 """How many characters of an exception's text are kept in the ledger."""
@@ -33,6 +38,7 @@ class Attempt:
 
     __slots__ = (
         "body",
+        "cause",
         "committed",
         "depth",
         "exception",
@@ -45,7 +51,10 @@ class Attempt:
         "is_lost",
         "is_on_wire",
         "is_robots",
+        "is_sent",
+        "is_whole",
         "issuer",
+        "judgement",
         "lease",
         "origin_id",
         "page",
@@ -101,6 +110,14 @@ class Attempt:
         self.signs = 0
         """Signs of work seen in its download."""
         self.signs_seen = 0
+        self.is_sent: bool | None = None
+        """Whether the request may have reached the server; None where nobody can tell."""
+        self.is_whole = True
+        """Whether its response is all of what was asked for."""
+        self.cause = ""
+        """What it brought: `http.{status}` or `download.{kind}`."""
+        self.judgement: Judgement | None = None
+        """Whether another attempt should follow, once that is known."""
         self.status: int | None = None
         self.exception: BaseException | None = None
         self.replay: bytes | None = None
@@ -109,6 +126,15 @@ class Attempt:
         """The body as the wire sent it, until its page begins, where evidence of it is kept."""
         self.seen: asyncio.Future[bytes | None] | None = None
         """Evidence of the response as the spider sees it, while it is being written."""
+
+    def is_judged_by(self, error: BaseException | None) -> bool:
+        """Whether this error, or the body that it speaks of, is what the attempt was judged by."""
+        return error is not None and (self.exception is error or not self.is_whole)
+
+    @property
+    def origin(self) -> str:
+        """The origin it is sent to."""
+        return origin_of(self.url)
 
     @property
     def source(self) -> Source:
@@ -167,25 +193,21 @@ REPLAYED: Final = "evidence.replayed"
 """The outcome of an attempt that was answered from evidence: no request of it went on the wire."""
 
 
-def capture(response: Response, *, is_replayed: bool = False) -> Finding:
+def capture(response: Response, cause: str) -> Finding:
     """What the ledger keeps of a response itself."""
     digest = hashlib.blake2b(response.body, digest_size=32).digest()
-    if is_replayed:
-        return Finding(REPLAYED, response.status, len(response.body), digest)
-    return Finding(f"http.{response.status}", response.status, len(response.body), digest)
+    return Finding(cause, response.status, len(response.body), digest)
 
 
 def end_of_page(
-    status: int, callback_error: str | None = None, *, is_answered: bool = True
+    status: int, judgement: Judgement | None = None, *, is_answered: bool = True
 ) -> Ending:
-    """The end of an attempt whose response came, by its status and what the callback did.
+    """The end of an attempt whose response came and was processed, by its status.
 
-    `is_answered`: whether a callback got the response; a redirect that nobody follows or handles is an error.
+    `judgement`: why no further attempt follows. `is_answered`: whether a callback got the response; a redirect that
+    nobody follows or handles is an error.
     """
-    if callback_error is not None:
-        reason = Reason("callback.exception", detail(exception=callback_error))
-        return Ending(Event.PROCESS, Disposition.CALLBACK_ERROR, reason)
-    reason = Reason(f"http.{status}")
+    reason = Reason(f"http.{status}", None if judgement is None else judgement.detail())
     if status == 304:
         return Ending(Event.NOT_MODIFY, Disposition.NOT_MODIFIED, reason)
     if status in (404, 410):
@@ -193,6 +215,13 @@ def end_of_page(
     if status >= 400 or (status >= 300 and not is_answered):
         return Ending(Event.PROCESS, Disposition.HTTP_ERROR, reason)
     return Ending(Event.PROCESS, Disposition.SUCCEEDED, reason)
+
+
+def end_of_error(error: str, judgement: Judgement | None) -> Ending:
+    """The end of an attempt whose callback raised `error`."""
+    inputs = judgement.detail(exception=error) if judgement else detail(exception=error)
+    reason = Reason(CALLBACK_EXCEPTION, inputs)
+    return Ending(Event.PROCESS, Disposition.CALLBACK_ERROR, reason)
 
 
 def end_of_robots(status: int) -> Ending:
@@ -207,57 +236,20 @@ def end_of_robots(status: int) -> Ending:
     return Ending(Event.PROCESS, Disposition.SUCCEEDED, reason)
 
 
-def end_of_failure(error: BaseException | None, *, is_captured: bool) -> Ending:
+def end_of_failure(error: BaseException | None, attempt: Attempt) -> Ending:
     """The end of an attempt that brought no response to the spider."""
-    inputs = detail(exception=type(error).__name__, message=str(error)[:MESSAGE_LIMIT])
+    said = {"exception": type(error).__name__, "message": str(error)[:MESSAGE_LIMIT]}
     if isinstance(error, IgnoreRequest):
+        inputs = detail(**said)
         code = "robots.disallow" if str(error) == ROBOTS_MESSAGE else "request.ignored"
-        if not is_captured:
+        if not attempt.is_captured:
             return Ending(Event.EXCLUDE, None, Reason(code, inputs), Finding(code))
         return Ending(Event.GIVE_UP, Disposition.FAILED, Reason("response.ignored", inputs))
-    code = f"download.{failure_kind(error)}"
-    finding = None if is_captured else Finding(code)
-    return Ending(Event.GIVE_UP, Disposition.FAILED, Reason(code, inputs), finding)
-
-
-_KINDS: Final = {
-    "DownloadTimeoutError": "timeout",
-    "TimeoutError": "timeout",
-    "TCPTimedOutError": "connect_timeout",
-    "CannotResolveHostError": "dns",
-    "DNSLookupError": "dns",
-    "DownloadConnectionRefusedError": "refused",
-    "ConnectionRefusedError": "refused",
-    "ConnectionLost": "reset",
-    "ConnectionDone": "reset",
-    "ResponseFailed": "reset",
-    "ResponseNeverReceived": "reset",
-    "ResponseDataLossError": "truncated",
-    "ResponseDataLoss": "truncated",
-    "DownloadCancelledError": "cancelled",
-    "UnsupportedURLSchemeError": "unsupported",
-    "DownloadFailedError": "failed",
-    "ArtifactError": "evidence",
-}
-
-
-def failure_kind(error: BaseException | None) -> str:
-    """A short stable name for a download error, by its class or the nearest base class that has one."""
-    for cause in _causes(error):
-        for cls in type(cause).__mro__:
-            if cls.__name__ in _KINDS:
-                return _KINDS[cls.__name__]
-    return type(error).__name__
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error from its innermost cause outwards: Scrapy wraps Twisted's errors, and those wrap others."""
-    if error is None:
-        return
-    for reason in getattr(error, "reasons", ()):
-        yield from _causes(getattr(reason, "value", None))
-    yield from _causes(error.__cause__)
-    yield error
+    cause = attempt.cause if attempt.is_judged_by(error) else f"download.{fault_kind(error)}"
+    judgement = attempt.judgement if attempt.is_judged_by(error) else None
+    inputs = detail(**said) if judgement is None else judgement.detail(**said)
+    finding = None if attempt.is_captured else Finding(cause)
+    return Ending(Event.GIVE_UP, Disposition.FAILED, Reason(cause, inputs), finding)
 
 
 def detail(**inputs: Any) -> str:

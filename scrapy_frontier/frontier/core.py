@@ -18,14 +18,14 @@ from twisted.python.failure import Failure
 from scrapy_frontier import failpoints, seams
 from scrapy_frontier.clock import SystemClock, milliseconds
 from scrapy_frontier.errors import FrontierError, IdentityError
-from scrapy_frontier.frontier import direct, hops
+from scrapy_frontier.frontier import direct, further, hops, outcomes
 from scrapy_frontier.frontier.attempts import (
+    REPLAYED,
     ROBOTS_MESSAGE,
     Attempt,
     Ending,
     capture,
     end_of_failure,
-    end_of_page,
 )
 from scrapy_frontier.frontier.evidence import after_seen, keep, note_seen
 from scrapy_frontier.frontier.leases import STOPPING
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.frontier.dispatch import Pick
     from scrapy_frontier.frontier.life import Open
+    from scrapy_frontier.frontier.retries import Judgement
     from scrapy_frontier.identity import Reference
     from scrapy_frontier.store.messages import Head
 
@@ -74,6 +75,8 @@ class Frontier:
         self.attempts: dict[Request, Attempt] = {}
         self.judged_hops: set[Request] = set()
         """Next hops that a redirect middleware of ours has let pass."""
+        self.next_attempts: dict[Request, Judgement] = {}
+        """Requests of next attempts, on their way from the retry middleware, and why there is to be one."""
         self._replacements: dict[Request, Attempt] = {}
         self._open: Open | None = None
 
@@ -155,6 +158,10 @@ class Frontier:
         attempt = self._replacements.pop(request, None)
         if attempt is not None:
             hops.replace(self, attempt, request)
+            return True
+        page = current_page()
+        if page is not None and further.is_wish_of(self, page, request):
+            page.wish = request
             return True
         return self.opened.intake.enqueue(request)
 
@@ -377,7 +384,8 @@ class Frontier:
         request.meta[META_KEY] = attempt.user_slot or AutomaticSlot(host_of(attempt.url))
         if self.error is not None:
             raise IgnoreRequest(STOPPING)
-        finding = capture(response, is_replayed=attempt.replay is not None)
+        outcomes.answered(self, attempt, response)
+        finding = capture(response, REPLAYED if attempt.replay is not None else attempt.cause)
         evidence = await keep(self, attempt, response, finding.payload)
         attempt.status = response.status
         attempt.committed = self.opened.loop.create_future()
@@ -402,7 +410,7 @@ class Frontier:
         forget_unreached(request, exception)
         attempt = self.attempts.get(request)
         if attempt is not None:
-            attempt.exception = exception
+            outcomes.failed(self, attempt, exception)
 
     def downloaded(self, request: Request, result: object) -> None:
         """A download came to its end: a response, a failure, or another request in its place."""
@@ -420,12 +428,8 @@ class Frontier:
         """A component dropped the request that stood in for another one: that is the end of the first."""
         attempt = self._replacements.pop(request, None)
         if attempt is not None:
-            self.end(
-                attempt,
-                end_of_failure(
-                    IgnoreRequest("the next hop was dropped"), is_captured=attempt.is_captured
-                ),
-            )
+            self.next_attempts.pop(request, None)
+            self.end(attempt, end_of_failure(IgnoreRequest("the next hop was dropped"), attempt))
 
     # Pages
 
@@ -441,7 +445,8 @@ class Frontier:
         if isinstance(result, Response):
             url = result.url
             note_seen(self, attempt, result)
-        page = attempt.page = Page(attempt.source, kind, attempt.depth + 1, url)
+        page = Page(attempt.source, kind, attempt.depth + 1, url, asked=request)
+        attempt.page = page
         attempt.signs += 1
         token = CURRENT_PAGE.set(page)
         # The download is over: what the callback fetches is no part of it.
@@ -461,15 +466,7 @@ class Frontier:
             self.opened.intake.take_extracted(page, observed_references(page.response))
         self.close_page(page)
         failpoints.reach("page.children_sent")
-        if isinstance(result, Failure):
-            ending = hops.ending_of(result.value, attempt)
-            self.end(attempt, ending)
-        else:
-            is_answered = page.kind is not ReferenceKind.ERRBACK
-            self.end(
-                attempt,
-                end_of_page(attempt.status or 0, page.callback_error, is_answered=is_answered),
-            )
+        further.end_page(self, attempt, result, page)
         failpoints.reach("page.end_sent")
 
     def end(self, attempt: Attempt, ending: Ending) -> None:

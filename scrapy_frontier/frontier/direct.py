@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from scrapy_frontier.clock import milliseconds
-from scrapy_frontier.frontier import hops
+from scrapy_frontier.frontier import further
 from scrapy_frontier.frontier.attempts import (
     ROBOTS_MESSAGE,
     Attempt,
@@ -35,8 +36,6 @@ from scrapy_frontier.store.leases import ABANDONED
 from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason, Transit, Verdict
 
 if TYPE_CHECKING:
-    from scrapy import Request
-
     from scrapy_frontier.frontier.core import Frontier
 
 BY_ENGINE = Reason("engine.direct")
@@ -51,6 +50,10 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
     opened = frontier.opened
     if frontier.error is not None:
         raise IgnoreRequest("frontier: the crawl is being stopped")
+    judgement = frontier.next_attempts.pop(request, None)
+    if judgement is not None:
+        # Whoever issued it waits for its answer: the time of the next attempt is waited for here.
+        await asyncio.sleep(max(0.0, judgement.decision.due_ms / 1000 - frontier.clock.now()))
     resolved = opened.intake.resolve(request)
     if isinstance(resolved, Rejection):
         frontier.reject(resolved)
@@ -138,15 +141,18 @@ def finish(frontier: Frontier, attempt: Attempt, result: object) -> None:
         frontier.forget(attempt)
         return
     if isinstance(result, Failure):
-        ending = end_of_failure(result.value, is_captured=attempt.is_captured)
+        ending = end_of_failure(result.value, attempt)
     elif isinstance(result, Response) and attempt.is_captured:
-        end = end_of_robots if attempt.is_robots else end_of_page
-        ending = end(attempt.status or 0)
+        status = attempt.status or 0
+        is_robots = attempt.is_robots
+        ending = end_of_robots(status) if is_robots else end_of_page(status, attempt.judgement)
+    elif isinstance(result, Request) and result in frontier.next_attempts:
+        ending = further.given_up(attempt, frontier.next_attempts[result].detail())
     elif attempt.is_captured:
         reason = Reason(f"redirect.{attempt.status}")
         ending = Ending(Event.REDIRECT, Disposition.REDIRECTED, reason)
     else:
-        ending = hops.given_up(attempt)
+        ending = further.given_up(attempt)
     frontier.end(attempt, ending)
 
 

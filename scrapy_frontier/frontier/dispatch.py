@@ -19,7 +19,7 @@ from scrapy_frontier.frontier.robots_gates import RobotsGates
 from scrapy_frontier.identity import host_of
 from scrapy_frontier.policy.politeness import OriginPolicy, PolitenessRules, draw_interval
 from scrapy_frontier.policy.robots import Ruling
-from scrapy_frontier.scheduling import DueQueue, DueRefill, Refill, Schedule
+from scrapy_frontier.scheduling import DueQueue, DueRefill, GateState, Refill, Schedule
 from scrapy_frontier.scheduling import Head as Scheduled
 from scrapy_frontier.scheduling import Pick as Picked
 from scrapy_frontier.store import rows
@@ -70,6 +70,8 @@ class Dispatch:
         self._random = random_source
         self._due = DueQueue(DUE_LIMIT, more_in_store=True)
         self._cold = ColdOrigins()
+        self._kept: dict[str, float] = {}
+        """Instants before which an earlier process would have sent nothing, of gates not in memory since."""
         self._waiters: dict[object, asyncio.Future[None]] = {}
         self._volatile: dict[int, list[object]] = {}
         base_policy = lru_cache(maxsize=4096)(partial(_policy_of, politeness))
@@ -108,8 +110,11 @@ class Dispatch:
 
     def resume(self, connection: Connection) -> None:
         """Learn what the store holds of this run, before anything is handed out."""
-        cursor = cursor_of(connection)
+        cursor, now = cursor_of(connection), self._clock.now()
         self.scheduled, self.timed = rows.waiting_counts(cursor, self._run_id)
+        for origin, next_ms in rows.timings_after(cursor, self._run_id, milliseconds(now)):
+            gate_key = gate_key_of(origin)
+            self._kept[gate_key] = max(next_ms / 1000, self._kept.get(gate_key, 0.0))
         self._cold.load(rows.scheduled_origins(cursor, self._run_id, LIMIT + 1), lambda _: False)
         self._schedule.cold_waiting = len(self._cold)
 
@@ -140,7 +145,11 @@ class Dispatch:
         if head.origin_id not in self._cold and not self._cold.overflows:
             gate_key = gate_key_of(head.origin)
             made = self._schedule.ensure_origin(
-                head.origin_id, gate_key, self._policy(gate_key), now
+                head.origin_id,
+                gate_key,
+                self._policy(gate_key),
+                now,
+                next_eligible_at=self._kept.get(gate_key, 0.0),
             )
             if made and self._schedule.add(head.origin_id, entry, now):
                 return
@@ -214,7 +223,7 @@ class Dispatch:
             self._policy(gate_key),
             lanes,
             self._clock.now(),
-            next_eligible_at=answer.next_eligible_ms / 1000,
+            next_eligible_at=max(answer.next_eligible_ms / 1000, self._kept.get(gate_key, 0.0)),
         )
 
     def _due_refilled(self, limit: int, found: list[rows.Row]) -> None:
@@ -292,6 +301,13 @@ class Dispatch:
         self._keep_timing(origin_id, self._schedule.release(gate_key, now), now)
         self._stir()
 
+    def hold_back(self, gate_key: str, origin_id: int, until_ms: int) -> None:
+        """An origin asks to be left alone: its gate stays shut until then, also over a restart."""
+        now = self._clock.now()
+        until = until_ms / 1000
+        self._schedule.hold(gate_key, until, GateState.BACKOFF, now)
+        self._keep_timing(origin_id, until, now)
+
     def cancel(self, gate_key: str) -> None:
         """A request that was handed out does not reach the wire."""
         self._schedule.cancel(gate_key, self._clock.now())
@@ -302,7 +318,10 @@ class Dispatch:
         token = object()
         now = self._clock.now()
         policy = self._policy(gate_key)
-        if self._schedule.want_permit(gate_key, token, now, policy=policy, past_robots=past_robots):
+        kept = self._kept.get(gate_key, 0.0)
+        if self._schedule.want_permit(
+            gate_key, token, now, policy=policy, next_eligible_at=kept, past_robots=past_robots
+        ):
             return
         granted = self._waiters[token] = asyncio.get_running_loop().create_future()
         self._stir()

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_frontier import failpoints
-from scrapy_frontier.clock import milliseconds
-from scrapy_frontier.frontier.admission import due_ms, rank_of
+from scrapy_frontier.frontier import further
 from scrapy_frontier.frontier.attempts import Attempt, Ending, detail, end_of_failure
+from scrapy_frontier.frontier.retries import FAULTS
 from scrapy_frontier.frontier.slots import META_KEY
 from scrapy_frontier.identity import Rejection, normalise_request_url
 from scrapy_frontier.states import Disposition, Event
-from scrapy_frontier.store.messages import Finding, Reason, Retry
+from scrapy_frontier.store.messages import Reason
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.frontier.core import Frontier
     from scrapy_frontier.store.messages import Known
-
-REPLACED: Final = "request.replaced"
-"""A middleware answered with another request, without a response from the wire and without a failure."""
-
 
 REFUSED: Final = "redirect.refused"
 """A redirect that was not followed; the inputs name the rule."""
@@ -77,7 +73,7 @@ def judge(frontier: Frontier, request: Request, response: Response, hop: Request
     resolved = opened.intake.resolve(hop)
     if isinstance(resolved, Rejection):
         refuse(frontier, request, resolved)
-    if _asks_the_same(frontier, request, hop):
+    if further.asks_the_same(frontier, request, hop):
         # As a browser would: the same question once more, as far as the budget reaches.
         return
     if "Set-Cookie" in response.headers:
@@ -126,30 +122,19 @@ def replace(frontier: Frontier, attempt: Attempt, request: Request) -> None:
     if attempt.user_slot is None:
         # Copied from the old request; on another host it would be wrong.
         request.meta.pop(META_KEY, None)
-    is_retry = _rises(old, request, "retry_times")
-    is_redirect = _rises(old, request, "redirect_times")
+    judgement = frontier.next_attempts.pop(request, None)
+    is_retry = judgement is not None or further.rises(old, request, FAULTS)
+    is_redirect = further.rises(old, request, "redirect_times")
     if is_retry:
         # The flag lets a retry pass Scrapy's duplicate filter; it is no wish of the spider's.
         request.dont_filter = old.dont_filter
-    if _asks_the_same(frontier, old, request):
+    if further.asks_the_same(frontier, old, request):
         kind = "retry" if is_retry else "redirect.self" if is_redirect else "replaced"
-        _try_again(frontier, attempt, request, kind)
+        if is_retry and judgement is None:
+            judgement = frontier.opened.retries.of_wish(attempt, request)
+        further.try_again(frontier, attempt, request, kind, judgement)
     else:
         _go_on(frontier, attempt, request, is_redirect=is_redirect)
-
-
-def _rises(old: Request, new: Request, counter: str) -> bool:
-    return bool(new.meta.get(counter, 0) > old.meta.get(counter, 0))
-
-
-def _asks_the_same(frontier: Frontier, old: Request, new: Request) -> bool:
-    """Whether both would put the same on the wire; fragments are not sent."""
-    if new.method != old.method or new.body != old.body:
-        return False
-    before, after = map(frontier.opened.intake.resolve, (old, new))
-    if isinstance(before, Rejection) or isinstance(after, Rejection):
-        return False
-    return before.url == after.url
 
 
 def _go_on(frontier: Frontier, attempt: Attempt, request: Request, *, is_redirect: bool) -> None:
@@ -180,53 +165,14 @@ def _go_on(frontier: Frontier, attempt: Attempt, request: Request, *, is_redirec
 
 def _followed(attempt: Attempt, inputs: Mapping[str, Any], *, is_redirect: bool) -> Ending:
     if not attempt.is_captured:
-        return given_up(attempt, detail(**inputs))
-    code = f"redirect.{attempt.status}" if is_redirect else REPLACED
+        return further.given_up(attempt, detail(**inputs))
+    code = f"redirect.{attempt.status}" if is_redirect else further.REPLACED
     return Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(code, detail(**inputs)))
 
 
 def ending_of(error: BaseException | None, attempt: Attempt) -> Ending:
     """The end of an attempt that brought no response to the spider; one with a refused hop is redirected, in vain."""
     if not isinstance(error, HopRefused) or not attempt.is_captured:
-        return end_of_failure(error, is_captured=attempt.is_captured)
+        return end_of_failure(error, attempt)
     inputs = detail(to=error.url, status=attempt.status, rule=error.rule, chain=error.chain)
     return Ending(Event.REDIRECT, Disposition.REDIRECTED, Reason(REFUSED, inputs))
-
-
-def _try_again(frontier: Frontier, attempt: Attempt, request: Request, kind: str) -> None:
-    intake, dispatch = frontier.opened.intake, frontier.opened.dispatch
-    record = intake.record(request)
-    if record is None:
-        dispatch.keep_volatile(attempt.lease.identity_id, request)
-    now_ms = milliseconds(frontier.clock.now())
-    cause, finding = _cause(attempt)
-    frontier.opened.writer.send(
-        Retry(
-            attempt.lease,
-            Reason(f"{kind}.{cause}", detail(times=request.meta.get("retry_times", 0))),
-            now_ms,
-            due_ms(request.meta, now_ms),
-            record,
-            rank_of(request),
-            finding,
-            request,
-        )
-    )
-    failpoints.reach("retry.sent")
-    frontier.forget(attempt)
-
-
-def given_up(attempt: Attempt, inputs: str | None = None) -> Ending:
-    """The end of an attempt without a response in whose place another request goes on."""
-    cause, finding = _cause(attempt)
-    return Ending(Event.GIVE_UP, Disposition.FAILED, Reason(cause, inputs), finding)
-
-
-def _cause(attempt: Attempt) -> tuple[str, Finding | None]:
-    """What the attempt brought, as a code, and as its row shows it unless its response does already."""
-    if attempt.is_captured:
-        return f"http.{attempt.status}", None
-    if attempt.exception is None:
-        return REPLACED, Finding(REPLACED)
-    ending = end_of_failure(attempt.exception, is_captured=False)
-    return ending.reason.code, ending.finding

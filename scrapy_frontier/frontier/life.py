@@ -19,7 +19,15 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_frontier import failpoints, seams
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.errors import ArtifactError, ConfigError, FrontierError, IdentityError
-from scrapy_frontier.frontier import judging, politeness, recovery, reports, robots_setup, runs
+from scrapy_frontier.frontier import (
+    judging,
+    politeness,
+    recovery,
+    reports,
+    retries,
+    robots_setup,
+    runs,
+)
 from scrapy_frontier.frontier.admission import Admission, Limits
 from scrapy_frontier.frontier.cut_off import CutOff, cut_off
 from scrapy_frontier.frontier.direct import Turns
@@ -88,6 +96,7 @@ class Open:
     loop: asyncio.AbstractEventLoop
     wire: Wire
     leases: Leases
+    retries: retries.Retries
     robots: Robots | None = None
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
@@ -150,6 +159,8 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     rules = politeness.rules(scrapy_settings, spider)
     limits = Limits.from_settings(scrapy_settings)
     robots_rules = robots_setup.rules(settings, scrapy_settings)
+    retry_rules = retries.rules(settings, scrapy_settings)
+    retry_lists = retries.Lists.from_settings(scrapy_settings)
     url = store_url(scrapy_settings)
     _make_directory(scrapy_settings, url)
     with ExitStack() as undo:
@@ -176,6 +187,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             BandTable(shares=settings.band_shares),
             max_hot_origins=settings.hot_origins,
             window=settings.window,
+            longest_hold_s=max(settings.retry_after_cap_s * 1.1, settings.retry_max_delay_s),
         )
         dispatch = Dispatch(
             schedule, rules, writer, frontier.clock, waker, run.run_id, random.Random()
@@ -201,6 +213,9 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             loop,
             wire,
             Leases(frontier, settings.lease_s),
+            retries.Retries(
+                retry_rules, retry_lists, dispatch, frontier.clock, spider.name, random.Random()
+            ),
         )
         opened.robots = dispatch.robots.robots = robots_setup.make(
             frontier, robots_rules, writer, dispatch.robots

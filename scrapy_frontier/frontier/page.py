@@ -11,6 +11,7 @@ from scrapy_frontier.store.edges import REJECTED
 from scrapy_frontier.store.messages import Emission, Rejected, Source
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.http import Response
 
 FLUSH_AT: Final = 1000
@@ -44,7 +45,12 @@ class Page:
     depth: int
     url: str = ""
     response: Response | None = None
-    callback_error: str | None = None
+    asked: Request | None = None
+    """The request whose answer is processed."""
+    error: BaseException | None = None
+    """What its callback or errback raised."""
+    wish: Request | None = None
+    """The request by which it asks for another attempt of its own."""
     is_closed: bool = False
     signs: int = 0
     """Signs of work: what the callback has yielded and the pipelines have taken."""

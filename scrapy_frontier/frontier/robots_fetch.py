@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from email.utils import parsedate_to_datetime
+import time
 from typing import TYPE_CHECKING, Final
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 
-from scrapy_frontier.frontier.attempts import failure_kind
 from scrapy_frontier.identity import Rejection, resolve
+from scrapy_frontier.policy.retry import fault_kind, read_retry_after
 from scrapy_frontier.policy.robots import (
     LIMIT,
     REDIRECT_REFUSED,
@@ -58,7 +58,7 @@ class RobotsFetcher:
             except IgnoreRequest:
                 return RobotsFetch(hops=tuple(hops), stop=REDIRECT_REFUSED)
             except Exception as error:
-                return RobotsFetch(hops=tuple(hops), failure=failure_kind(error))
+                return RobotsFetch(hops=tuple(hops), failure=fault_kind(error))
             if response.status not in REDIRECTS:
                 return _read(response, hops)
             target = resolve(response.headers.get("Location") or b"", url)
@@ -109,12 +109,10 @@ def _read(response: Response, hops: list[Hop]) -> RobotsFetch:
     )
 
 
+LONGEST_WAIT_S: Final = 30 * 86400.0
+
+
 def _retry_after_s(value: str, date: str) -> float | None:
-    """Retry-After in seconds (RFC 9110, section 10.2.3); a date is counted from the response's own Date."""
-    if value.strip().isascii() and value.strip().isdigit():
-        return float(value)
-    try:
-        wait = parsedate_to_datetime(value) - parsedate_to_datetime(date)
-    except (TypeError, ValueError):
-        return None
-    return max(0.0, wait.total_seconds())
+    """Retry-After in seconds; how much of it is obeyed is for the policy of robots.txt to say."""
+    found = read_retry_after(value, date, time.time(), LONGEST_WAIT_S)
+    return None if found is None else found.wait_s

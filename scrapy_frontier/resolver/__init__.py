@@ -10,12 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.resolver.ageing import AgeingResolver
-from scrapy_frontier.resolver.process import forget, forget_unreached, warn_of_unused
+from scrapy_frontier.resolver.process import (
+    forget,
+    forget_unreached,
+    look_up_fault,
+    warn_of_unused,
+)
 
 if TYPE_CHECKING:
     from scrapy_frontier.resolver.ttl import TtlResolver as TtlResolver
 
-__all__ = ["AgeingResolver", "TtlResolver", "forget", "forget_unreached", "warn_of_unused"]
+__all__ = [
+    "AgeingResolver",
+    "TtlResolver",
+    "forget",
+    "forget_unreached",
+    "look_up_fault",
+    "warn_of_unused",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -73,6 +73,17 @@ class AgeingResolver:
         except ValueError:
             return False
 
+    def fault_of(self, host: str) -> str | None:
+        """Why there is no address of this host at the moment: `dns.not_found`, `dns.timeout`, or None."""
+        try:
+            name = ascii_name(host)
+        except ValueError:
+            return "dns.not_found"
+        if name in self._waiting:
+            return "dns.timeout"
+        entry = self._cache.get(name, self._clock.now())
+        return "dns.not_found" if entry is not None and entry.is_lasting else None
+
     def resolveHostName(  # noqa: N802  # Twisted's interface
         self,
         resolutionReceiver: Receiver,  # noqa: N803

@@ -15,11 +15,14 @@ SERVFAIL may be over with the next try, other than the answer that there is no s
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An answer that is kept: for `lifetime_s` seconds, until `expires_at`. Without addresses: the look-up failed."""
+    """An answer that is kept: for `lifetime_s` seconds, until `expires_at`. Without addresses: the look-up failed, and
+    `is_lasting` tells whether it is certain that there is none.
+    """
 
     addresses: tuple[Address, ...]
     lifetime_s: float
     expires_at: float
+    is_lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class AddressCache:
     def put(self, name: str, answer: Answer, now: float) -> Entry:
         """Keep an answer that came at `now`."""
         lifetime_s = self._lifetimes.lifetime_s(answer, self._entries.get(name))
-        entry = Entry(answer.addresses, lifetime_s, now + lifetime_s)
+        entry = Entry(answer.addresses, lifetime_s, now + lifetime_s, answer.is_lasting)
         if self._limit > 0:
             self._entries[name] = entry
             self._entries.move_to_end(name)

@@ -53,6 +53,16 @@ def forget_unreached(request: Request, error: BaseException) -> None:
         forget(host)
 
 
+def look_up_fault(request: Request) -> str | None:
+    """Why the look-up of a request's host has just failed, as a kind of fault: `dns.not_found`, `dns.timeout`.
+
+    None where that is not known: Twisted hands on no reason, so only a resolver of ours can tell.
+    """
+    resolver = installed()
+    host = urlsplit(request.meta.get("proxy") or request.url).hostname
+    return None if resolver is None or not host else resolver.fault_of(host)
+
+
 def warn_of_unused(settings: BaseSettings) -> None:
     """Warn where a crawl's settings ask for another resolver than its process has: Scrapy reads them once, for all.
 

@@ -106,9 +106,7 @@ class DiscoveryMiddleware:
         """The callback or errback of the page in this context raised."""
         page = current_page()
         if page is not None:
-            page.callback_error = f"{type(failure.value).__name__}: {failure.getErrorMessage()}"[
-                :500
-            ]
+            page.error = failure.value
 
     def _watch_sitemaps(self, spider: SitemapSpider) -> None:
         entries_of = spider.sitemap_filter

@@ -309,6 +309,15 @@ def waiting_counts(cursor: Cursor, run_id: int) -> tuple[int, int]:
     return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
+def timings_after(cursor: Cursor, run_id: int, now_ms: int) -> list[tuple[str, int]]:
+    """(origin, next_eligible_ms) of the origins that are to be left alone for a while."""
+    cursor.execute(
+        "SELECT origin, next_eligible_ms FROM origin WHERE run_id = ? AND next_eligible_ms > ?",
+        (run_id, now_ms),
+    )
+    return list(cursor.fetchall())
+
+
 def scheduled_origins(cursor: Cursor, run_id: int, limit: int) -> list[tuple[int, str]]:
     """(origin id, origin) of origins that have a scheduled identity."""
     cursor.execute(

@@ -38,6 +38,7 @@ BASE_SETTINGS: Mapping[str, Any] = {
     "ROBOTSTXT_OBEY": False,
     "DOWNLOAD_TIMEOUT": 5,
     "CONCURRENT_ITEMS": 8,
+    "FRONTIER_RETRY_DELAY": 0.05,
 }
 
 

@@ -38,6 +38,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "DOWNLOAD_DELAY_JITTER": 0,
     "DOWNLOAD_TIMEOUT": 2,
     "RETRY_TIMES": 1,
+    "FRONTIER_RETRY_DELAY": 0.05,
     "TELNETCONSOLE_ENABLED": False,
 }
 """Of both sides."""

@@ -138,7 +138,10 @@ def test_an_instruction_does_not_burn_the_attempts_of_its_url() -> None:
         assert decision.retries
         assert decision.counts is Counts.HOLD
         assert decision.hold_until_ms == decision.due_ms >= NOW_MS + 7000
-        assert ask(cause, holds=10).why_not == "exhausted"
+        assert ask(cause, holds=9, retry_after="7").retries
+        assert ask(cause, holds=10, retry_after="7").why_not == "exhausted"
+        assert ask(cause, holds=1, faults=2).retries
+        assert ask(cause, holds=2).why_not == "exhausted"
         assert ask(cause, RetryRules(limits=Limits(times=0))).why_not == "exhausted"
         assert ask(cause, is_refused=True).hold_until_ms > NOW_MS
 
@@ -147,6 +150,7 @@ def test_an_outage_is_the_origin_s() -> None:
     """What answered before and cannot be reached now has an outage; what never answered has faults."""
     assert ask("download.refused").counts is Counts.FAULT
     assert ask("download.refused").hold_until_ms == 0
+    assert ask("download.refused", has_answered=True, holds=4).why_not == "exhausted"
     outage = ask("download.refused", has_answered=True, faults=2)
     assert outage.retries
     assert outage.counts is Counts.HOLD
@@ -167,7 +171,7 @@ def test_lists_of_the_project_decide() -> None:
         ("download.refused", None, True),
         ("download.dns", None, True),
         ("download.connect_timeout", None, True),
-        ("download.tls_cut", None, True),
+        ("download.tls.cut", None, True),
         ("download.reset", True, False),
         ("download.reset", None, False),
         ("download.reset", False, True),

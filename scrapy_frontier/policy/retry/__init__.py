@@ -18,6 +18,7 @@ from scrapy_frontier.policy.retry.decisions import (
 from scrapy_frontier.policy.retry.faults import exception_names, fault_kind
 from scrapy_frontier.policy.retry.overrides import read_rules
 from scrapy_frontier.policy.retry.questions import Question
+from scrapy_frontier.policy.retry.retry_after import read_retry_after
 from scrapy_frontier.policy.retry.rules import Limits, RetryRule, RetryRules, Terms
 from scrapy_frontier.policy.retry.table import TABLE, BuiltIn, Counts, built_in
 
@@ -40,6 +41,7 @@ __all__ = [
     "decide",
     "exception_names",
     "fault_kind",
+    "read_retry_after",
     "read_rules",
     "record",
     "recorded",

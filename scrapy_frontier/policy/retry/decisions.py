@@ -72,9 +72,11 @@ def weigh(question: Question, terms: Terms) -> Decision:
         question.retry_after, question.date, question.at_ms / 1000, terms.retry_after_cap_s
     )
     if asked is not None and asked.wait_s is not None:
-        delay_s = asked_s(asked.wait_s, question.seed)
+        delay_s = hold_s = asked_s(asked.wait_s, question.seed)
     else:
+        # The URL waits longer each time; that one page keeps failing must not stop all others.
         delay_s = backoff_s(terms.delay_s, used, terms.max_delay_s, question.seed)
+        hold_s = backoff_s(terms.delay_s, 0, terms.max_delay_s, question.seed)
     due_ms = question.at_ms + int(delay_s * 1000)
     why_not = _why_not(question, terms, used)
     return Decision(
@@ -84,7 +86,7 @@ def weigh(question: Question, terms: Terms) -> Decision:
         due_ms=0 if why_not else max(due_ms, question.not_before_ms),
         delay_s=0.0 if why_not else delay_s,
         remaining=0 if why_not else terms.times - used - 1,
-        hold_until_ms=due_ms if terms.holds_gate else 0,
+        hold_until_ms=question.at_ms + int(hold_s * 1000) if terms.holds_gate else 0,
         retry_after="" if asked is None else asked.note,
         skew_s=None if asked is None else asked.skew_s,
     )

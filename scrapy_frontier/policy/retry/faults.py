@@ -25,14 +25,14 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "ConnectBindError": "unreachable",
         "ConnectError": "unreachable",
         "TunnelError": "tunnel",
-        "VerificationError": "tls_wrong_host",
-        "CertificateError": "tls_wrong_host",
+        "VerificationError": "tls.wrong_host",
+        "CertificateError": "tls.wrong_host",
         "InvalidBodyLengthError": "truncated",
         "ResponseDataLossError": "truncated",
         "_DataLoss": "truncated",
-        "RemoteTerminatedConnection": "http2_goaway",
-        "InactiveStreamClosed": "http2_unsent",
-        "H2Error": "http2_protocol",
+        "RemoteTerminatedConnection": "http2.goaway",
+        "InactiveStreamClosed": "http2.unsent",
+        "H2Error": "http2.protocol",
         "ParseError": "malformed",
         "ConnectionLost": "reset",
         "ConnectionAborted": "reset",
@@ -46,6 +46,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "UnsupportedURLSchemeError": "unsupported",
         "NotSupported": "unsupported",
         "BadGzipFile": "decoding",
+        "ArtifactError": "evidence",
         "DownloadFailedError": "failed",
     }
 )
@@ -60,16 +61,16 @@ CHAIN_LIMIT: Final = 20
 """Exceptions of one chain that are looked at."""
 
 _TLS_TEXTS: Final = (
-    ("certificate has expired", "tls_expired"),
-    ("certificate is not yet valid", "tls_expired"),
-    ("certificate expired", "tls_expired"),
-    ("hostname mismatch", "tls_wrong_host"),
-    ("ip address mismatch", "tls_wrong_host"),
-    ("self signed", "tls_untrusted"),
-    ("self-signed", "tls_untrusted"),
-    ("unable to get", "tls_untrusted"),
-    ("certificate verify failed", "tls_untrusted"),
-    ("unexpected eof", "tls_cut"),
+    ("certificate has expired", "tls.expired"),
+    ("certificate is not yet valid", "tls.expired"),
+    ("certificate expired", "tls.expired"),
+    ("hostname mismatch", "tls.wrong_host"),
+    ("ip address mismatch", "tls.wrong_host"),
+    ("self signed", "tls.untrusted"),
+    ("self-signed", "tls.untrusted"),
+    ("unable to get", "tls.untrusted"),
+    ("certificate verify failed", "tls.untrusted"),
+    ("unexpected eof", "tls.cut"),
 )
 
 
@@ -120,15 +121,13 @@ def _kind_of(error: BaseException) -> str | None:
     if names[0] == "DownloadCancelledError" and "download max size" in text:
         return "too_large"
     if "RST_STREAM" in text and "ProtocolError" in names:
-        return "http2_reset"
+        return "http2.reset"
     if (
         module.startswith("h2.")
         and "ProtocolError" in names
         and "InvalidBodyLengthError" not in names
     ):
-        return "http2_protocol"
-    if "IgnoreRequest" in names:
-        return "ignored"
+        return "http2.protocol"
     if module == "twisted.internet.error" and names[0] == "TimeoutError":
         names = names[1:]
     found = next((KINDS[name] for name in names if name in KINDS), None)
@@ -139,6 +138,6 @@ def _kind_of(error: BaseException) -> str | None:
 
 def _tls_kind(error: BaseException, names: list[str]) -> str:
     if "SysCallError" in names or "ZeroReturnError" in names:
-        return "tls_cut"
+        return "tls.cut"
     text = str(error).lower()
-    return next((kind for mark, kind in _TLS_TEXTS if mark in text), "tls_protocol")
+    return next((kind for mark, kind in _TLS_TEXTS if mark in text), "tls.protocol")

@@ -5,7 +5,7 @@
     FRONTIER_RETRY_RULES = {
         "shop is busy": {"status": 403, "origin": "https://shop.example.com", "retry": True,
                          "times": 5, "delay": 30, "holds_origin": True},
-        "bad certificates pass": {"cause": "download.tls_*", "retry": True},
+        "bad certificates pass": {"cause": "download.tls.*", "retry": True},
         "orders are idempotent": {"spider": "orders", "method": "POST", "repeat_unsafe": True},
     }
 

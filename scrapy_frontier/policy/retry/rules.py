@@ -9,6 +9,7 @@ from typing import Any, Final
 from scrapy_frontier.identity.origins import split_origin
 from scrapy_frontier.identity.places import Place
 from scrapy_frontier.policy.retry.questions import Question
+from scrapy_frontier.policy.retry.retry_after import read_retry_after
 from scrapy_frontier.policy.retry.table import Counts, built_in
 
 IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
@@ -19,7 +20,7 @@ IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE
 class RetryRule:
     """A rule of the project's. What is None is not restricted, or left to the built-in rule.
 
-    `causes` are patterns of causes (`http.503`, `http.5??`, `download.tls_*`), `exceptions` names of
+    `causes` are patterns of causes (`http.503`, `http.5??`, `download.tls.*`), `exceptions` names of
     classes, dotted or not.
     """
 
@@ -121,22 +122,41 @@ class RetryRules:
         is_outage = base.is_unreached and question.has_answered
         counts = _counts(own, question, Counts.HOLD if is_outage else base.counts)
         times = question.own_times if question.own_times is not None else own.times
-        faults = limits.times if times is None else times
-        if counts is Counts.HOLD and faults:
-            faults = limits.holds if own.times is None else own.times
+        times = limits.times if times is None else times
+        if counts is Counts.HOLD and own.times is None:
+            times = self._holds(
+                question, times, is_wait=base.counts is Counts.HOLD and base.holds_gate
+            )
         delay_s = limits.delay_s if own.delay_s is None else own.delay_s
         max_s = limits.max_delay_s if own.max_delay_s is None else own.max_delay_s
         holds_gate = base.holds_gate or is_outage
         return Terms(
             rule=own.name,
             counts=counts,
-            times=faults,
+            times=times,
             delay_s=delay_s,
             max_delay_s=max(delay_s, max_s),
             retry_after_cap_s=limits.retry_after_cap_s,
             holds_gate=holds_gate if own.holds_gate is None else own.holds_gate,
             may_repeat=bool(base.is_unapplied or own.repeats_unsafe),
         )
+
+    def _holds(self, question: Question, times: int, *, is_wait: bool) -> int:
+        """How often it is sent back to wait: as often as a server that names a time is good for, or
+        as often as faults are allowed; twice as often in an outage, or for a neighbour's fault.
+        """
+        if not times:
+            return 0
+        if is_wait and _names_a_time(question, self.limits):
+            return max(times, self.limits.holds)
+        return times if is_wait else max(times, min(2 * times, self.limits.holds))
+
+
+def _names_a_time(question: Question, limits: Limits) -> bool:
+    found = read_retry_after(
+        question.retry_after, question.date, question.at_ms / 1000, limits.retry_after_cap_s
+    )
+    return found is not None and found.wait_s is not None
 
 
 def _counts(own: RetryRule, question: Question, base: Counts) -> Counts:

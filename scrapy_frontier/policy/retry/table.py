@@ -16,7 +16,7 @@ class Counts(Enum):
     """What an outcome counts as.
 
     `NOT`: it is no matter of trying again. `FAULT`: it takes one of `RETRY_TIMES`. `HOLD`: it is no
-    fault of the URL; it takes one of `FRONTIER_RETRY_HOLDS`.
+    fault of the URL, and counted apart.
     """
 
     NOT = "not"
@@ -91,35 +91,36 @@ TABLE: Final = (
     _not("http.gone", "There is no such page.", "http.404", "http.410"),
     _not("http.4xx", "Any other 4xx: the request is at fault.", "http.4??"),
     _not("http.any", "Any other status is an answer.", "http.*"),
-    _not("download.dns_not_found", "The look-up says for certain that there is no such host."),
-    _unreached("download.dns_timeout", "The look-up of the host took too long."),
+    _not("download.dns.not_found", "The look-up says for certain that there is no such host."),
+    _unreached("download.dns.timeout", "The look-up of the host took too long."),
     _unreached("download.dns", "The look-up of the host failed, for a reason that is not known."),
     _unreached("download.refused", "The connection was refused."),
     _unreached("download.connect_timeout", "The connection did not come about in time."),
     _unreached("download.unreachable", "There is no way to the host."),
     _fault("download.tunnel", "The proxy did not open a way to the host.", is_unapplied=True),
-    _fault("download.tls_cut", "The connection broke off in the TLS handshake.", is_unapplied=True),
-    _not("download.tls_expired", "The certificate is not valid at this time."),
-    _not("download.tls_untrusted", "The certificate is self-signed, or of an unknown authority."),
-    _not("download.tls_wrong_host", "The certificate is that of another host."),
-    _not("download.tls_protocol", "The TLS handshake failed: there is nothing both sides speak."),
+    _fault("download.tls.cut", "The connection broke off in the TLS handshake.", is_unapplied=True),
+    _not("download.tls.expired", "The certificate is not valid at this time."),
+    _not("download.tls.untrusted", "The certificate is self-signed, or of an unknown authority."),
+    _not("download.tls.wrong_host", "The certificate is that of another host."),
+    _not("download.tls.protocol", "The TLS handshake failed: there is nothing both sides speak."),
     _fault("download.timeout", "The response did not come, or did not end, in time."),
     _fault("download.reset", "The connection broke off."),
     _fault("download.truncated", "The body is shorter than it should be, or its gzip is cut."),
     _fault("download.malformed", "What came is not HTTP."),
     _neighbour(
-        "download.http2_protocol",
+        "download.http2.protocol",
         "The HTTP/2 connection ended with an error, perhaps by the fault of another response.",
     ),
-    _neighbour("download.http2_goaway", "The server ended the HTTP/2 connection."),
+    _neighbour("download.http2.goaway", "The server ended the HTTP/2 connection."),
     _neighbour(
-        "download.http2_unsent",
+        "download.http2.unsent",
         "The HTTP/2 connection ended before the request was sent.",
         is_unapplied=True,
     ),
-    _fault("download.http2_reset", "The server reset the HTTP/2 stream."),
+    _fault("download.http2.reset", "The server reset the HTTP/2 stream."),
     _not("download.too_large", "The response is larger than `DOWNLOAD_MAXSIZE`."),
     _not("download.decoding", "The body cannot be decoded."),
+    _not("download.evidence", "The evidence of the response could not be kept."),
     _not("download.cancelled", "The download was cancelled on this side."),
     _not("download.unsupported", "Nothing here can fetch this scheme."),
     _fault("download.failed", "The download failed in some other way."),

@@ -1,0 +1,55 @@
+"""What came of an attempt on the wire is known: all who judge outcomes are told here, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_frontier.frontier.wholeness import DATALOSS, fault_of_body
+from scrapy_frontier.policy.retry import fault_kind
+from scrapy_frontier.resolver import look_up_fault
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_frontier.frontier.attempts import Attempt
+    from scrapy_frontier.frontier.core import Frontier
+
+
+def answered(frontier: Frontier, attempt: Attempt, response: Response) -> None:
+    """A response has come."""
+    fault = fault_of_body(attempt.request, response)
+    if fault is not None and not fails_on_dataloss(frontier, attempt.request):
+        response.flags.append(DATALOSS)
+        fault = None
+    attempt.exception = None
+    attempt.is_whole = fault is None
+    attempt.cause = fault or f"http.{response.status}"
+    attempt.judgement = frontier.opened.retries.of_response(
+        attempt, response, attempt.cause, is_whole=attempt.is_whole
+    )
+
+
+def fails_on_dataloss(frontier: Frontier, request: Request) -> bool:
+    """Whether half a response is none, as Scrapy's handlers read it."""
+    default = frontier.crawler.settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
+    return bool(request.meta.get("download_fail_on_dataloss", default))
+
+
+def failed(frontier: Frontier, attempt: Attempt, error: BaseException) -> None:
+    """A download has failed."""
+    attempt.exception = error
+    if isinstance(error, IgnoreRequest):
+        # A component of this side has dropped it: nothing is known of the server.
+        return
+    attempt.cause = f"download.{_refined(attempt, fault_kind(error))}"
+    attempt.judgement = frontier.opened.retries.of_failure(attempt, error, attempt.cause)
+
+
+def _refined(attempt: Attempt, kind: str) -> str:
+    """The kind of a fault with what only this process knows: how far the request came."""
+    if kind == "timeout" and attempt.is_sent is False:
+        return "connect_timeout"
+    return look_up_fault(attempt.request) or kind if kind == "dns" else kind
