@@ -131,10 +131,10 @@ class Leases:
     def _taken_back(self, reclaimed: Sequence[Reclaimed]) -> None:
         if not reclaimed:
             return
-        own = {attempt.lease.generation: attempt for attempt in self._frontier.attempts.values()}
+        own = {attempt.lease.attempt_id: attempt for attempt in self._frontier.attempts.values()}
         for lease in reclaimed:
             self.expired += 1
-            attempt = own.get(lease.generation)
+            attempt = own.get(lease.attempt_id)
             logger.warning(
                 "The lease of attempt %d of identity %d (%s) has expired: no sign of work",
                 lease.attempt_id,

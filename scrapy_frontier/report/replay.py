@@ -128,7 +128,8 @@ class Replay:
                 continue
             if (
                 generation <= generations[identity]
-                or generation >> 32 != session
+                or generation >> 32 < session
+                or sessions.get(generation >> 32) != runs[identity]
                 or sessions.get(session) != runs[identity]
             ):
                 self._blame_attempt(attempt, identity, session, generation)
@@ -180,10 +181,10 @@ class Replay:
         run = self._columns.run.view[identity]
         if generation <= last:
             text = f"attempt {attempt} has generation {generation:#x}, not above {last:#x}"
-        elif generation >> 32 != session:
-            text = f"attempt {attempt} of session {session} has generation {generation:#x}"
-        else:
+        elif self._sessions.get(session) != run:
             text = f"attempt {attempt} is of session {session}, which is not of run {run}"
+        else:
+            text = f"attempt {attempt} of session {session} has generation {generation:#x}"
         self._findings.add(3, identity, text)
 
 

@@ -46,7 +46,7 @@ def renew(batch: Batch, message: Renew) -> None:
         if is_current(batch.standings.get(lease.identity_id), lease):
             batch.renewals[lease.attempt_id] = expires_ms
         else:
-            lost.append(lease.generation)
+            lost.append(lease.attempt_id)
     if message.on_commit is not None:
         batch.committed.answers.append((message.on_commit, lost))
 

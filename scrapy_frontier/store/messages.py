@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Lease:
     """The right to work on one identity: filled in by the writer when it grants the dispatch.
 
-    `generation` is above 0 once granted; it is `session_id << 32 | n`, so it only grows, also across a power loss.
+    `generation` is above 0 once granted. It carries the id of a session, `session_id << 32 | n`: that of its own, or of
+    a later one that has held the identity before. So it only grows for an identity, also across a power loss.
     When it expires stands in the store (`attempt.expires_ms`), by the store's own clock.
     """
 
@@ -192,7 +193,7 @@ class Retry:
 class Renew:
     """Useful work has gone on under these leases: each that is in force is so for its full length from now on.
 
-    Answer: the generations of those that are not in force any more.
+    Answer: the attempt ids of those that are not in force any more.
     """
 
     leases: Sequence[Lease]

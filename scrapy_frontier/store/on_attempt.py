@@ -24,7 +24,9 @@ def dispatch(batch: Batch, message: Dispatch) -> None:
         batch.counters.attempt += 1
         batch.granted += 1
         lease.attempt_id = batch.counters.attempt
-        lease.generation = batch.session_id << 32 | batch.granted
+        # A session that was opened later may have held the identity meanwhile: its generations are higher.
+        own = batch.session_id << 32 | batch.granted
+        lease.generation = max(own, standing.generation + 1)
         standing.attempt_id = lease.attempt_id
         standing.generation = lease.generation
         batch.append(
