@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from scrapy_frontier.report.exports import parquet, plain
+from scrapy_frontier.report.exports import parquet, plain, warc
 from scrapy_frontier.report.exports.export import Export
 from scrapy_frontier.report.exports.subjects import SUBJECTS
 
@@ -32,6 +32,7 @@ FORMATS: Final[dict[str, Format]] = {
         Format("jsonl", plain.write_jsonl),
         Format("csv", plain.write_csv),
         Format("parquet", parquet.write, is_stream=False),
+        Format("warc", warc.write, subjects=(warc.SUBJECT,)),
     )
 }
 """All formats, by name; the first is the default."""
