@@ -367,7 +367,7 @@ def _open_run(
     run_id = runs.find_unfinished(store, spider.name, name, is_own=is_own)
     policy = reports.policy(settings, scrapy_settings, spider)
     versions = {name: version(name) for name in ("scrapy", "twisted", "scrapy-frontier")}
-    versions["sqlite"] = store.library.version
+    versions[store.library.name] = store.library.version
     if settings.artifacts is not None:
         # So that a command finds it; the place beside the store moves with the store.
         versions["artifacts"] = open_artifacts(settings.artifacts, None).url

@@ -267,6 +267,7 @@ class Recovery:
 
     def _apply(self, messages: Sequence[Message]) -> None:
         with transaction(self._store, "recovering the run") as connection:
+            self._applier.refresh(self._store)
             batch = self._applier.apply(cursor_of(connection), messages)
         self._applier.keep(batch)
         failpoints.reach("recover.part")

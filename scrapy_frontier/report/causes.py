@@ -9,7 +9,7 @@ from sqlalchemy import text
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.report.account import Budget, Cause, RejectedCause
 from scrapy_frontier.report.figures import StandingCount
-from scrapy_frontier.report.names import label, parsed, select_in, urls
+from scrapy_frontier.report.names import label, parsed, select_in, streamed, urls
 from scrapy_frontier.states import Disposition, State
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _first_page(connection: Connection, run_id: int, place: _Place, fetches: Rob
     """The first identity that stands so and is no robots.txt."""
     state, disposition, reason_id = place
     values = {"run": run_id, "state": state, "disposition": disposition, "reason": reason_id}
-    with connection.execute(text(_NEXT), values) as rows:
+    with connection.execute(streamed(_NEXT), values) as rows:
         return next((row[0] for row in rows if row[0] not in fetches.identities), 0)
 
 

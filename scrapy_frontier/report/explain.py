@@ -14,7 +14,7 @@ from scrapy_frontier.identity.rejections import observe
 from scrapy_frontier.report.history import history
 from scrapy_frontier.report.instants import iso
 from scrapy_frontier.report.lookup import look_up
-from scrapy_frontier.report.names import NO_REASON, label, urls
+from scrapy_frontier.report.names import NO_REASON, label, streamed, urls
 from scrapy_frontier.report.robots.records import records_of, robots_origin
 from scrapy_frontier.report.robots.run_policy import obeys_robots
 from scrapy_frontier.report.sentences import gate_sentence, state_sentence
@@ -258,7 +258,7 @@ def _observation(
     connection: Connection, run_id: int, source_id: int, identity_id: int
 ) -> Observation | None:
     values = {"run": run_id, "source": source_id}
-    for packed in connection.scalars(text(_OBSERVATIONS), values):
+    for packed in connection.scalars(streamed(_OBSERVATIONS), values):
         for seen in unpack_observations(packed):
             if seen.target == identity_id:
                 return seen
@@ -267,7 +267,7 @@ def _observation(
 
 def _referred(connection: Connection, run_id: int, identity_id: int) -> Referred:
     sources: Counter[int] = Counter()
-    for source_id, packed in connection.execute(text(_EMISSIONS), {"run": run_id}):
+    for source_id, packed in connection.execute(streamed(_EMISSIONS), {"run": run_id}):
         count = unpack(packed).count(identity_id)
         if count:
             sources[source_id] += count

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, text
+from sqlalchemy import TextClause, bindparam, text
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -54,6 +54,11 @@ def origins_of(connection: Connection, identity_ids: Iterable[int]) -> Mapping[i
     """The origin ids of these identities."""
     query = "SELECT identity_id, origin_id FROM current WHERE identity_id IN :ids"
     return dict(select_in(connection, query, identity_ids))
+
+
+def streamed(query: str) -> TextClause:
+    """A query whose answer may be long: a server hands it over in parts, as it is read."""
+    return text(query).execution_options(stream_results=True)
 
 
 def select_in(

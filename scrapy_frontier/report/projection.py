@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
 from scrapy_frontier.report.names import label
 from scrapy_frontier.states import Disposition, State
+from scrapy_frontier.store.rows import stream_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,10 +52,10 @@ def compare_projection(
     """Compare each row of the projection with what the replay left in `columns`."""
     only = "" if run_id is None else f" WHERE run_id = {run_id:d}"
     # Past SQLAlchemy's rows, which cost more than the comparison of one.
-    cursor = connection.connection.cursor()
-    cursor.execute(f"{_CURRENT}{only} ORDER BY identity_id")
-    while rows := cursor.fetchmany(_BATCH):
-        _compare(list(rows), columns, findings)
+    with closing(stream_of(connection)) as cursor:
+        cursor.execute(f"{_CURRENT}{only} ORDER BY identity_id")
+        while rows := cursor.fetchmany(_BATCH):
+            _compare(list(rows), columns, findings)
     _find_missing(connection, run_id, findings)
 
 

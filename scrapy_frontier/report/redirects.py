@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.report.account import Redirects
-from scrapy_frontier.report.names import origins_of, select_in
+from scrapy_frontier.report.names import origins_of, parsed, select_in, streamed
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store.edges import unpack
 
@@ -34,14 +34,15 @@ _SUPPRESSED: Final = (
 
 
 _CUT_SHORT: Final = (
-    "SELECT json_extract(t.detail, '$.rule'), count(*) FROM transition AS t"
+    "SELECT t.detail, count(*) FROM transition AS t"
     " JOIN reason AS r ON r.reason_id = t.reason_id"
     " JOIN context AS c ON c.context_id = t.context_id"
     f" WHERE t.event = {Event.REDIRECT:d} AND r.code = 'redirect.refused' AND c.run_id = :run"
-    " AND (json_extract(t.detail, '$.rule') LIKE 'redirect.%'"
-    " OR json_extract(t.detail, '$.rule') LIKE 'location.%') GROUP BY 1"
+    " GROUP BY t.detail"
 )
 """Refusals that no target shows: circles, spent budgets, several targets at once."""
+
+_OWN_RULES: Final = ("redirect.", "location.")
 
 
 def redirects(connection: Connection, run_id: int, figures: Figures, codes: Codes) -> Redirects:
@@ -55,8 +56,11 @@ def redirects(connection: Connection, run_id: int, figures: Figures, codes: Code
     for (kind, reason_id), found in figures.rejected.items():
         if kind == ReferenceKind.REDIRECT:
             refused[codes[reason_id]] += found.count
-    for rule, count in connection.execute(text(_CUT_SHORT), {"run": run_id}):
-        refused[rule] += count
+    for detail, count in connection.execute(text(_CUT_SHORT), {"run": run_id}):
+        inputs = parsed(detail)
+        rule = str(inputs.get("rule", "")) if isinstance(inputs, dict) else ""
+        if rule.startswith(_OWN_RULES):
+            refused[rule] += count
     return Redirects(
         hops=figures.events(Event.REDIRECT),
         cross_origin=cross_origin,
@@ -66,7 +70,7 @@ def redirects(connection: Connection, run_id: int, figures: Figures, codes: Code
 
 def _edges(connection: Connection, run_id: int) -> Iterator[list[tuple[int, int]]]:
     """(page, target) of the redirects, in parts."""
-    result = connection.execute(text(_EDGES), {"run": run_id})
+    result = connection.execute(streamed(_EDGES), {"run": run_id})
     for rows in result.partitions(_PART):
         yield [(source_id, target) for source_id, packed in rows for target in unpack(packed)]
 

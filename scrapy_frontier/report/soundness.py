@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
+from scrapy_frontier.store.database import database_named
+
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
@@ -33,18 +35,10 @@ _DANGLING: Final = {
 
 
 def check_file(connection: Connection, findings: Findings) -> bool:
-    """SQLite's own checks of the file, its CHECK constraints and foreign keys; False: do not go on."""
-    if connection.dialect.name != "sqlite":
-        return True
-    problems = connection.scalars(text(f"PRAGMA integrity_check({_EXAMPLES})")).all()
-    foreign = connection.execute(text("PRAGMA foreign_key_check")).all()
-    is_readable = True
+    """The database's own checks of the store, its CHECK constraints and foreign keys; False: do not go on."""
+    problems, is_readable = database_named(connection.dialect.name).damage(connection)
     for problem in problems:
-        if problem != "ok":
-            findings.add(0, 0, f"integrity_check: {problem}")
-            is_readable = is_readable and "constraint" in problem
-    for table, row, parent, _ in foreign:
-        findings.add(0, 0, f"row {row} of table {table} refers to no row of table {parent}")
+        findings.add(0, 0, problem)
     return is_readable
 
 
@@ -65,10 +59,7 @@ def check_dangling(connection: Connection, findings: Findings) -> None:
 
 def check_triggers(connection: Connection, findings: Findings) -> None:
     """The ledger can be neither changed nor shortened (invariant 10)."""
-    if connection.dialect.name != "sqlite":
-        return
-    query = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'transition'"
-    present = set(connection.scalars(text(query)))
+    present = database_named(connection.dialect.name).ledger_triggers(connection)
     for trigger in TRIGGERS:
         if trigger not in present:
             findings.add(10, 0, f"the trigger {trigger} is gone: the ledger is not protected")

@@ -26,6 +26,7 @@ from scrapy_frontier.report.soundness import check_dangling, check_file, check_t
 from scrapy_frontier.report.unapplied import check_unapplied
 from scrapy_frontier.store.edges import unpack
 from scrapy_frontier.store.progress import Progress, silent
+from scrapy_frontier.store.rows import cursor_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -204,7 +205,7 @@ class _Audit:
         while True:
             with self._snapshot(connection) as snapshot:
                 # Past SQLAlchemy's rows, which cost more than the replay of one.
-                cursor = snapshot.connection.cursor()
+                cursor = cursor_of(snapshot)
                 cursor.execute(query, (self._read_to[table], highest, PAGE))
                 rows = list(cursor.fetchall())
             if not rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.store import leases, on_attempt, on_record, on_reference, rows
@@ -26,6 +26,9 @@ from scrapy_frontier.store.messages import (
     Tally,
     Transit,
 )
+
+if TYPE_CHECKING:
+    from scrapy_frontier.store.opening import Store
 
 ORIGINS_KEPT: Final = 100_000
 """Origins whose ids are remembered between transactions."""
@@ -71,9 +74,17 @@ class Applier:
         self._waiting: set[int] = set()
         self._counters: Counters | None = None
         self._granted = 0
+        self._data_version: int | None = None
+
+    def refresh(self, store: Store) -> None:
+        """Read what is kept across transactions if another process has written; first thing in a transaction."""
+        version = store.data_version()
+        if version != self._data_version:
+            self.load(rows.cursor_of(store.writer_connection()))
+            self._data_version = version
 
     def load(self, cursor: rows.Cursor) -> None:
-        """Read what is kept across transactions; again whenever another process has written to the store."""
+        """Read what is kept across transactions."""
         self._counters = Counters.load(cursor)
         cursor.execute("SELECT code, reason_id FROM reason")
         self._reasons = dict(cursor.fetchall())

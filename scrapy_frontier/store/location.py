@@ -1,7 +1,7 @@
-"""Where a store is: its URL read, and the file checked before SQLite is asked, so that the error
-names the remedy.
+"""Where a store is: its URL read, and a file checked before SQLite is asked, so that the error names
+the remedy.
 
-The file itself is never opened here: closing any descriptor of a file drops the locks that SQLite
+A file is never opened here: closing any descriptor of a file drops the locks that SQLite
 holds on it in this process (fcntl locks belong to the process, not to the descriptor).
 """
 
@@ -18,14 +18,16 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from scrapy_frontier.errors import StoreError
+from scrapy_frontier.store.database import Database, Location, database_named
 
 _EXAMPLE = (
-    "sqlite:///crawl.db (relative to the current directory) or sqlite:////var/crawls/crawl.db"
+    "sqlite:///crawl.db (relative to the current directory), sqlite:////var/crawls/crawl.db or "
+    "postgresql+psycopg://user@host/database"
 )
 
 
 @dataclass(frozen=True)
-class Location:
+class SqliteLocation:
     """One store: the URL as it was given, and the absolute path of its file, or None for a store in
     memory.
     """
@@ -33,6 +35,16 @@ class Location:
     url: str
     path: Path | None
     memory_name: str = ""
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the store is in memory."""
+        return self.path is None
+
+    @property
+    def database(self) -> Database:
+        """SQLite."""
+        return database_named("sqlite")
 
     def uri(self, **options: str) -> str:
         """The URI that SQLite opens; `options` are its own, such as `mode`, and mean nothing for a
@@ -103,22 +115,31 @@ class Location:
 
 def locate(url: str) -> Location:
     """Read a store's URL. Relative paths are taken from the current directory, once, here."""
-    shown = re.sub(r"(://[^/@]*?:)[^/@]*@", r"\1***@", url)
+    shown = masked(url)
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError) as exc:
-        raise StoreError(f"{shown!r} is not the URL of a store; write {_EXAMPLE}") from exc
-    _check_dialect(parsed.drivername, shown)
-    if parsed.query or parsed.host or parsed.username or parsed.port:
-        raise StoreError(f"{shown!r}: a store's URL has a path and nothing else; write {_EXAMPLE}")
-    if parsed.database in {None, "", ":memory:"}:
-        return Location(url, None, uuid.uuid4().hex)
-    return Location(url, Path(str(parsed.database)).resolve())
-
-
-def _check_dialect(name: str, shown: str) -> None:
-    if name in {"sqlite", "sqlite+pysqlite"}:
-        return
+    except (ArgumentError, ValueError):
+        # Without the cause: it quotes the URL as it stands.
+        raise StoreError(f"{shown!r} is not the URL of a store; write {_EXAMPLE}") from None
+    name = parsed.drivername
     if name.partition("+")[0] in {"postgresql", "postgres"}:
-        raise StoreError(f"{shown!r}: PostgreSQL is not supported yet; write {_EXAMPLE}")
-    raise StoreError(f"{shown!r}: stores of the kind {name!r} are not supported; write {_EXAMPLE}")
+        from scrapy_frontier.store.postgresql.location import PostgresqlLocation
+
+        return PostgresqlLocation.of(parsed, shown)
+    if name not in {"sqlite", "sqlite+pysqlite"}:
+        raise StoreError(
+            f"{shown!r}: stores of the kind {name!r} are not supported; write {_EXAMPLE}"
+        )
+    if parsed.query or parsed.host or parsed.username or parsed.port:
+        raise StoreError(
+            f"{shown!r}: an SQLite store's URL has a path and nothing else; write {_EXAMPLE}"
+        )
+    if parsed.database in {None, "", ":memory:"}:
+        return SqliteLocation(url, None, uuid.uuid4().hex)
+    return SqliteLocation(url, Path(str(parsed.database)).resolve())
+
+
+def masked(url: str) -> str:
+    """A URL fit to be shown, also one that cannot be read: `***` in the place of each password."""
+    url = re.sub(r"(://[^/@?]*?:)[^?]*@", r"\1***@", url)
+    return re.sub(r"(?i)([?&][^=&]*passw[^=&]*=)[^&]*", r"\1***", url)

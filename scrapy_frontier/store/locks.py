@@ -23,6 +23,7 @@ from scrapy_frontier.errors import RunLocked, StoreError
 from scrapy_frontier.store.sqlite import CURE, SqliteLibrary
 
 if TYPE_CHECKING:
+    from scrapy_frontier.store.database import Location
     from scrapy_frontier.store.opening import Store
 
 PATIENCE_S: Final = 0.5
@@ -65,6 +66,21 @@ class ProcessLock:
             self.path.unlink()
         self._lock.release(force=True)
 
+    def is_held(self) -> bool | None:
+        """Whether some object has the lock; None where that cannot be told. Needs to take it for a moment."""
+        if self.path is None:
+            return None
+        if not self.path.exists():
+            return False
+        try:
+            self.acquire()
+        except RunLocked:
+            return True
+        except StoreError:
+            return None
+        self.release()
+        return False
+
     def holder(self) -> str:
         """Who has the lock, as it wrote itself down."""
         unnamed = "another process"
@@ -90,17 +106,57 @@ class ProcessLock:
         self.release()
 
 
-class RunLock(ProcessLock):
+class RunLock:
     """One process works on a run. Readers never take it; in memory it is always free."""
 
     def __init__(self, store: Store, run_id: int) -> None:
+        self._lock = store.run_lock(run_id)
+
+    def acquire(self) -> None:
+        """Take the lock, or raise `RunLocked`, which says who has it and what to do."""
+        self._lock.acquire()
+
+    def release(self) -> None:
+        """Give the lock back. Does nothing where it is not held."""
+        self._lock.release()
+
+    def holder(self) -> str:
+        """Who has the lock."""
+        return self._lock.holder()
+
+    def is_held(self) -> bool | None:
+        """Whether a process works on the run; None where that cannot be told."""
+        return self._lock.is_held()
+
+    def __enter__(self) -> RunLock:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class FileRunLock(ProcessLock):
+    """The lock of a run beside the file of its store."""
+
+    def __init__(self, location: Location, run_id: int) -> None:
         super().__init__(
-            _beside(store.path, f"run-{run_id}"),
-            lambda holder: (
-                f"run {run_id} of {store.url} is being crawled by {holder}; wait until it ends, "
-                "stop that process, or crawl under another FRONTIER_RUN"
-            ),
+            _beside(location.path, f"run-{run_id}"),
+            lambda holder: refusal_of_run(run_id, location.url, holder),
         )
+
+
+def refusal_of_run(run_id: int, url: str, holder: str) -> str:
+    """Why a run cannot be worked on now, and what to do."""
+    return (
+        f"run {run_id} of {url} is being crawled by {holder}; wait until it ends, stop that "
+        "process, or crawl under another FRONTIER_RUN"
+    )
 
 
 class StoreLock(ProcessLock):

@@ -15,8 +15,8 @@ from sqlalchemy import Connection, Engine
 from scrapy_frontier import failpoints
 from scrapy_frontier.errors import ConfigError, StoreError
 from scrapy_frontier.store import sqlite
-from scrapy_frontier.store.location import Location, locate
-from scrapy_frontier.store.locks import StoreLock
+from scrapy_frontier.store.database import Database, Library, Location, Lock
+from scrapy_frontier.store.location import locate
 from scrapy_frontier.store.standing import bring_up_to_date, check_current
 from scrapy_frontier.store.trouble import store_errors
 
@@ -33,30 +33,34 @@ class Store:
     def __init__(
         self,
         location: Location,
-        library: sqlite.SqliteLibrary,
+        library: Library,
         reading: Engine,
         writing: Connection | None = None,
-        lock: StoreLock | None = None,
+        lock: Lock | None = None,
     ) -> None:
         self._location = location
         self._reading = reading
         self._writing = writing
         self._lock = lock
         self.library = library
-        self.dialect_name = reading.dialect.name
+        self.database: Database = location.database
 
     @property
     def url(self) -> str:
-        """The URL it was opened by."""
+        """The URL it was opened by, without a password."""
         return self._location.url
 
     @property
     def path(self) -> Path | None:
-        """The absolute path of its file; None for a store in memory."""
+        """The absolute path of its file; None for a store in memory or on a server."""
         return self._location.path
 
+    def run_lock(self, run_id: int) -> Lock:
+        """The lock of a run."""
+        return self.database.run_lock(self._location, self._writing or self._reading, run_id)
+
     def writer_connection(self) -> Connection:
-        """The one connection that writes; each transaction on it starts with BEGIN IMMEDIATE."""
+        """The one connection that writes; each transaction on it keeps out other writers from its start."""
         if self._writing is None:
             raise StoreError(
                 f"{self.url} was opened for reading; open it for writing, and only once"
@@ -81,24 +85,22 @@ class Store:
         its thread.
 
         Returns whether it was held up (1 or 0), the frames in the log, and how many of them are
-        copied; (0, -1, -1) in memory, where there is no log.
+        copied; (0, -1, -1) where there is no log, or it is the server's.
         """
         if mode not in CHECKPOINT_MODES:
             raise ValueError(f"checkpoint mode {mode!r}: one of {', '.join(CHECKPOINT_MODES)}")
         failpoints.reach("checkpoint.before")
         with store_errors(f"checkpointing {self.url}"):
-            (row,) = sqlite.ask(self.writer_connection(), f"PRAGMA wal_checkpoint({mode})")
+            taken = self.database.checkpoint(self.writer_connection(), mode)
         failpoints.reach("checkpoint.after")
-        held_up, frames, copied = row
-        return held_up, frames, copied
+        return taken
 
     def data_version(self) -> int:
-        """A number that changes when, and only when, another connection has written since it was
-        last asked for.
+        """A number that changes whenever another connection has written since it was last asked
+        for.
         """
         with store_errors(f"reading {self.url}"):
-            ((version,),) = sqlite.ask(self.writer_connection(), "PRAGMA data_version")
-        return int(version)
+            return self.database.data_version(self.writer_connection())
 
     def close(self) -> None:
         """Close all connections; the last of a store empties its write-ahead log. A transaction
@@ -132,30 +134,30 @@ class Store:
 def open_store(
     url: str, *, create: bool = False, read_only: bool = False, synchronous: str = "FULL"
 ) -> Store:
-    """Open the store at `url` (`sqlite:///path`; `sqlite://` for one in memory), or raise a
-    `StoreError`.
+    """Open the store at `url` (`sqlite:///path`, `sqlite://` for one in memory,
+    `postgresql+psycopg://user@host/database`), or raise a `StoreError`.
 
     For writing, a missing store is made if `create` says so and an older one is migrated, each in
     one transaction; any number of processes may do so at once. For reading, nothing is changed.
-    Directories are never made. `synchronous` is FULL or NORMAL (see `sqlite.SYNCHRONOUS`). A store
-    in memory is always made.
+    Directories and databases of a server are never made. `synchronous` is FULL or NORMAL (see
+    `sqlite.SYNCHRONOUS`). A store in memory is always made.
     """
     if synchronous not in sqlite.SYNCHRONOUS:
         raise ConfigError(f"synchronous = {synchronous!r}: one of {', '.join(sqlite.SYNCHRONOUS)}")
     location = locate(url)
-    with store_errors(f"opening {url}"):
+    with store_errors(f"opening {location.url}"):
         if read_only:
             return _open_for_reading(location)
-        return _open_for_writing(location, create or location.path is None, synchronous)
+        return _open_for_writing(location, synchronous, create=create or location.is_temporary)
 
 
 def _open_for_reading(location: Location) -> Store:
     location.check_readable()
-    frozen = {"immutable": "1"} if location.is_frozen else {}
-    reading = sqlite.reading_engine(location.uri(mode="ro", **frozen))
+    database = location.database
+    reading = database.reading_engine(location)
     try:
         with reading.connect() as connection, connection.begin():
-            library = sqlite.library_of(connection)
+            library = database.library_of(connection)
             check_current(connection, location.url)
     except BaseException:
         reading.dispose()
@@ -163,17 +165,19 @@ def _open_for_reading(location: Location) -> Store:
     return Store(location, library, reading)
 
 
-def _open_for_writing(location: Location, create: bool, synchronous: str) -> Store:
+def _open_for_writing(location: Location, synchronous: str, *, create: bool) -> Store:
     location.check_writable(create=create)
-    writing = sqlite.writing_engine(location.uri(mode="rwc" if create else "rw"), synchronous)
+    database = location.database
+    writing = database.writing_engine(location, synchronous, create=create)
     with ExitStack() as undo:
         undo.callback(writing.dispose)
         connection = writing.connect()
-        library = sqlite.library_of(connection)
+        undo.callback(connection.close)
+        library = database.library_of(connection)
         library.check_age()
-        lock = StoreLock(location.path, location.url, library)
-        undo.enter_context(lock)
+        lock = database.store_lock(location, library)
+        lock.acquire()
+        undo.callback(lock.release)
         bring_up_to_date(connection, location.url, create=create)
         undo.pop_all()
-    reading = sqlite.reading_engine(location.uri(mode="ro"))
-    return Store(location, library, reading, connection, lock)
+    return Store(location, library, database.reading_engine(location), connection, lock)

@@ -1,71 +1,35 @@
-"""Rows in bulk: the few statements of the hot path, each writing many rows in one step of the database.
-
-A statement with many rows is one call into SQLite, which runs without Python's interpreter lock; a statement a row
-would hand the lock back and forth with the event loop. Row counts come from a fixed ladder so that statements are
-prepared once. What differs on another database belongs here.
-"""
+"""The statements of the hot path. How a database takes many rows at once is its cursor's affair: `store.bulk`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sqlalchemy import Connection, Table
 
 from scrapy_frontier.store import schema
-
-LADDER: Final = (64, 16, 4, 1)
+from scrapy_frontier.store.bulk import Change
+from scrapy_frontier.store.bulk import Cursor as Cursor
+from scrapy_frontier.store.bulk import Row as Row
+from scrapy_frontier.store.database import database_named
 
 RANKS: Final = 2**31
 """Ranks lie between minus this and this."""
 
-Row = tuple[Any, ...]
-
-
-class Cursor(Protocol):
-    """The part of PEP 249 used here."""
-
-    @property
-    def rowcount(self) -> int: ...
-
-    def execute(self, statement: str, parameters: Any = ..., /) -> Any: ...
-
-    def fetchall(self) -> Sequence[Any]: ...
-
-    def fetchone(self) -> Any: ...
-
 
 def cursor_of(connection: Connection) -> Cursor:
-    """A raw cursor inside the transaction of `connection`; SQLAlchemy's own execution costs more than the row."""
-    return connection.connection.cursor()
+    """A cursor inside the transaction of `connection`; SQLAlchemy's own execution costs more than the row."""
+    return database_named(connection.dialect.name).cursor(connection)
 
 
-def steps(count: int) -> Iterator[tuple[int, int]]:
-    """Cut `count` rows into (start, size) steps whose sizes stand on the ladder."""
-    start = 0
-    for size in LADDER:
-        while count - start >= size:
-            yield start, size
-            start += size
-
-
-@cache
-def _insert(table: str, size: int, suffix: str) -> str:
-    columns = [column.name for column in schema.metadata.tables[table].columns]
-    row = f"({', '.join('?' * len(columns))})"
-    names = ", ".join(f'"{name}"' for name in columns)
-    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * size)}{suffix}'
+def stream_of(connection: Connection) -> Cursor:
+    """A cursor for one long answer, read by `fetchmany`: it is never in memory whole."""
+    return database_named(connection.dialect.name).stream(connection)
 
 
 def insert(cursor: Cursor, table: Table, rows: Sequence[Row], suffix: str = "") -> int:
     """Insert whole rows, values in the order of the table's columns; return how many rows changed."""
-    changed = 0
-    for start, size in steps(len(rows)):
-        flat = [value for row in rows[start : start + size] for value in row]
-        cursor.execute(_insert(table.name, size, suffix), flat)
-        changed += cursor.rowcount
-    return changed
+    return cursor.insert_rows(table, rows, suffix) if rows else 0
 
 
 PROJECTION_UPSERT: Final = (
@@ -97,74 +61,53 @@ HEALTH_UPSERT: Final = (
 
 SEED_UPSERT: Final = " ON CONFLICT(identity_id) DO UPDATE SET requests = excluded.requests"
 
-_FINISH_ATTEMPT: Final = (
-    "UPDATE attempt SET finished_ms = v.column2, status = v.column3, size = v.column4, payload = v.column5,"
-    " outcome_id = v.column6 FROM (VALUES {rows}) AS v WHERE attempt.attempt_id = v.column1"
+_FINISH_ATTEMPT: Final = Change(
+    "attempt", "attempt_id", ("finished_ms", "status", "size", "payload", "outcome_id")
 )
 
-_RENEW: Final = (
-    "UPDATE attempt SET expires_ms = v.column2 FROM (VALUES {rows}) AS v"
-    " WHERE attempt.attempt_id = v.column1"
-)
+_RENEW: Final = Change("attempt", "attempt_id", ("expires_ms",))
 
-_ORIGIN_TIMING: Final = (
-    "UPDATE origin SET next_eligible_ms = v.column2 FROM (VALUES {rows}) AS v"
-    " WHERE origin.origin_id = v.column1 AND origin.next_eligible_ms < v.column2"
+_ORIGIN_TIMING: Final = Change(
+    "origin", "origin_id", ("next_eligible_ms",), "origin.next_eligible_ms < v.next_eligible_ms"
 )
 
 
-@cache
-def _update(template: str, width: int, size: int) -> str:
-    row = f"({', '.join('?' * width)})"
-    return template.format(rows=", ".join([row] * size))
-
-
-def _update_many(cursor: Cursor, template: str, rows: Sequence[Row]) -> None:
-    for start, size in steps(len(rows)):
-        part = rows[start : start + size]
-        cursor.execute(
-            _update(template, len(part[0]), size), [value for row in part for value in row]
-        )
+def change(cursor: Cursor, what: Change, rows: Sequence[Row]) -> int:
+    """Write columns of many rows, each found by its key; return how many rows changed."""
+    return cursor.change_rows(what, rows) if rows else 0
 
 
 def finish_attempts(cursor: Cursor, rows: Sequence[Row]) -> None:
     """Rows: attempt id, finished_ms, status, size, payload, outcome id."""
-    _update_many(cursor, _FINISH_ATTEMPT, rows)
+    change(cursor, _FINISH_ATTEMPT, rows)
 
 
 def renew_leases(cursor: Cursor, rows: Sequence[Row]) -> None:
     """Rows: attempt id, expires_ms."""
-    _update_many(cursor, _RENEW, rows)
+    change(cursor, _RENEW, rows)
 
 
-def lease_now_ms(_: Cursor, at_ms: int) -> int:
+def lease_now_ms(cursor: Cursor, at_ms: int) -> int:
     """The time by which leases are granted and expire.
 
-    Here it is the writer's, `at_ms`: one process writes. On a database that many write to it is the database's own
-    clock, which alone is the same for all of them.
+    On SQLite it is the writer's, `at_ms`: all processes are on one machine. On a server it is the server's own clock,
+    which alone is the same for all of them.
     """
-    return at_ms
+    return cursor.now_ms(at_ms)
 
 
 def move_origin_clocks(cursor: Cursor, rows: Sequence[Row]) -> None:
     """Rows: origin id, next_eligible_ms. A clock never goes back."""
-    _update_many(cursor, _ORIGIN_TIMING, rows)
-
-
-@cache
-def _select_in(head: str, size: int, tail: str) -> str:
-    return f"{head} ({', '.join('?' * size)}){tail}"
+    change(cursor, _ORIGIN_TIMING, rows)
 
 
 def _select(
     cursor: Cursor, head: str, values: Sequence[Any], *, before: Row = (), tail: str = ""
 ) -> Iterator[Row]:
-    for start, size in steps(len(values)):
-        cursor.execute(_select_in(head, size, tail), (*before, *values[start : start + size]))
-        yield from cursor.fetchall()
+    return cursor.select_in(head, values, before, tail) if values else iter(())
 
 
-_STANDING: Final = "SELECT {} FROM current WHERE identity_id IN".format(
+_STANDING: Final = "SELECT {} FROM current WHERE identity_id".format(
     ", ".join(f'"{column.name}"' for column in schema.current.columns)
 )
 
@@ -178,7 +121,7 @@ def identities_by_key(
     cursor: Cursor, run_id: int, keys: Iterable[bytes]
 ) -> Iterator[tuple[bytes, int]]:
     """(key, identity id) of the keys that this run holds."""
-    head = "SELECT key, identity_id FROM identity WHERE run_id = ? AND key IN"
+    head = "SELECT key, identity_id FROM identity WHERE run_id = ? AND key"
     return (
         (bytes(key), number) for key, number in _select(cursor, head, list(keys), before=(run_id,))
     )
@@ -186,7 +129,7 @@ def identities_by_key(
 
 def origins_by_name(cursor: Cursor, run_id: int, names: Iterable[str]) -> Iterator[tuple[str, int]]:
     """(origin, origin id) of the origins that this run holds."""
-    head = "SELECT origin, origin_id FROM origin WHERE run_id = ? AND origin IN"
+    head = "SELECT origin, origin_id FROM origin WHERE run_id = ? AND origin"
     return ((name, number) for name, number in _select(cursor, head, list(names), before=(run_id,)))
 
 
@@ -235,14 +178,19 @@ def deferred_by(cursor: Cursor, origin_id: int, code: str) -> list[int]:
     return [row[0] for row in cursor.fetchall()]
 
 
+_RECORD: Final = "CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END"
+
+_WAIVED: Final = '"dont_obey_robotstxt":true'
+"""How the record of a request says that robots.txt is waived for it."""
+
+
 def excluded_by_robots(
     cursor: Cursor, origin_id: int, after: int, limit: int
 ) -> list[tuple[int, str, int]]:
     """(identity id, URL, whether waived) of the origin's identities that its robots.txt excludes."""
     cursor.execute(
         "SELECT c.identity_id, i.url,"
-        " instr(coalesce(CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END, ''),"
-        " '\"dont_obey_robotstxt\":true') > 0"
+        f" CASE WHEN replace({_RECORD}, '{_WAIVED}', '') <> {_RECORD} THEN 1 ELSE 0 END"
         " FROM current AS c JOIN identity AS i USING (identity_id)"
         " LEFT JOIN visit AS v ON v.visit_id = c.visit_id"
         " LEFT JOIN reason AS r ON r.reason_id = c.reason_id"
@@ -265,7 +213,7 @@ _HEAD: Final = (
 
 def heads(cursor: Cursor, identity_ids: Iterable[int]) -> Iterator[Row]:
     """What a `Head` holds, for these identities."""
-    return _select(cursor, f"{_HEAD} c.identity_id IN", list(identity_ids))
+    return _select(cursor, f"{_HEAD} c.identity_id", list(identity_ids))
 
 
 def lane_heads(
@@ -302,7 +250,8 @@ def due_times(cursor: Cursor, run_id: int, first: tuple[int, int], limit: int) -
 def waiting_counts(cursor: Cursor, run_id: int) -> tuple[int, int]:
     """How many identities of a run are scheduled, and how many wait for a time."""
     cursor.execute(
-        "SELECT coalesce(sum(state = 3), 0), coalesce(sum(due_ms > 0), 0) FROM current WHERE run_id = ?",
+        "SELECT count(CASE WHEN state = 3 THEN 1 END), count(CASE WHEN due_ms > 0 THEN 1 END)"
+        " FROM current WHERE run_id = ?",
         (run_id,),
     )
     row = cursor.fetchone()

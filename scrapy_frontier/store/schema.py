@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sqlalchemy import (
-    DDL,
     BigInteger,
     CheckConstraint,
     Column,
+    Connection,
     ForeignKey,
     Index,
     Integer,
@@ -375,14 +375,32 @@ tally = _table(
 )
 """Counts with one example each that no row above carries: parameter rules, waivers."""
 
-_FORBID = """
-CREATE TRIGGER transition_no_{verb} BEFORE {verb} ON transition
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
-"""
+WRITES_SEQUENCE: Final = "store_writes"
+"""On PostgreSQL: counts the transactions of all writers, so that each sees whether it was alone since its last one."""
 
-for _verb in ("UPDATE", "DELETE"):
-    event.listen(
-        transition,
-        "after_create",
-        DDL(_FORBID.format(verb=_verb)).execute_if(dialect="sqlite"),  # type: ignore[no-untyped-call]
-    )
+_SQLITE_GUARDS: Final = tuple(
+    f"CREATE TRIGGER transition_no_{verb} BEFORE {verb} ON transition\n"
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+    for verb in ("UPDATE", "DELETE")
+)
+
+_POSTGRESQL_GUARDS: Final = (
+    f"CREATE SEQUENCE {WRITES_SEQUENCE}",
+    "CREATE FUNCTION transition_is_kept() RETURNS trigger LANGUAGE plpgsql AS\n"
+    "$$ BEGIN RAISE EXCEPTION 'the ledger is append-only' USING ERRCODE = 'restrict_violation';"
+    " END $$",
+    *(
+        f'CREATE TRIGGER "transition_no_{verb}" BEFORE {verb} ON transition\n'
+        "FOR EACH STATEMENT EXECUTE FUNCTION transition_is_kept()"
+        for verb in ("UPDATE", "DELETE", "TRUNCATE")
+    ),
+)
+
+GUARDS: Final = {"sqlite": _SQLITE_GUARDS, "postgresql": _POSTGRESQL_GUARDS}
+"""What stands beside the tables, by dialect: above all the triggers that keep the ledger from being changed."""
+
+
+@event.listens_for(metadata, "after_create")
+def _guard(_target: MetaData, connection: Connection, **_options: object) -> None:
+    for statement in GUARDS.get(connection.dialect.name, ()):
+        connection.exec_driver_sql(statement)

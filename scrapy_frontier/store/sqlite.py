@@ -74,6 +74,11 @@ class SqliteLibrary:
     source_id: str
 
     @property
+    def name(self) -> str:
+        """Its name in one word."""
+        return "sqlite"
+
+    @property
     def numbers(self) -> tuple[int, int, int]:
         """The version as numbers that compare."""
         major, minor, patch = map(int, self.version.split("."))

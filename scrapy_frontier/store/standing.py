@@ -5,21 +5,15 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from sqlalchemy import Connection
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Connection, text
 
 from scrapy_frontier import __version__, failpoints
 from scrapy_frontier.errors import SchemaMismatch, StoreError
 from scrapy_frontier.store import schema
-from scrapy_frontier.store.sqlite import ask, enter_wal
+from scrapy_frontier.store.database import database_named
 
 EMPTY: Final = ""
 """The schema version of a database without tables."""
-
-_SURVEY: Final = """
-SELECT (SELECT count(*) FROM sqlite_master),
-       (SELECT count(*) FROM pragma_table_info('meta') WHERE name IN ('key', 'value'))
-"""
 
 
 def check_current(connection: Connection, url: str) -> None:
@@ -44,7 +38,7 @@ def bring_up_to_date(connection: Connection, url: str, *, create: bool) -> None:
     found = schema_version(connection, url)
     if found == EMPTY and not create:
         raise _empty(url)
-    enter_wal(connection)
+    database_named(connection.dialect.name).prepare(connection)
     if found == EMPTY:
         _create(connection, url)
     elif found != schema.SCHEMA_VERSION:
@@ -55,14 +49,15 @@ def bring_up_to_date(connection: Connection, url: str, *, create: bool) -> None:
 
 def schema_version(connection: Connection, url: str) -> str:
     """The schema version that the database names, never a newer one; `EMPTY` without tables."""
-    ((objects, columns),) = ask(connection, _SURVEY)
-    if not objects:
+    database = database_named(connection.dialect.name)
+    is_empty, has_meta = database.survey(connection)
+    if is_empty:
         return EMPTY
-    said = dict(ask(connection, "SELECT key, value FROM meta")) if columns == 2 else {}
+    said = database.marks(connection) if has_meta else {}
     if said.get("product") != schema.PRODUCT or "schema" not in said:
         raise SchemaMismatch(
-            f"{url} is an SQLite database of something else; nothing was changed in it: name "
-            "another file for the store"
+            f"{url} is {database.title} of something else; nothing was changed in it: "
+            f"{database.remedy}"
         )
     found = str(said["schema"])
     if found > schema.SCHEMA_VERSION:
@@ -77,14 +72,11 @@ def schema_version(connection: Connection, url: str) -> str:
 def mark(connection: Connection, **marks: str) -> None:
     """Write into `meta` which schema the store has now and which version of the package gave it."""
     marks |= {"schema": schema.SCHEMA_VERSION, "version": __version__}
-    statement = insert(schema.meta).values(
-        [{"key": key, "value": value} for key, value in marks.items()]
+    statement = text(
+        "INSERT INTO meta (key, value) VALUES (:key, :value)"
+        " ON CONFLICT(key) DO UPDATE SET value = excluded.value"
     )
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=[schema.meta.c.key], set_={"value": statement.excluded.value}
-        )
-    )
+    connection.execute(statement, [{"key": key, "value": value} for key, value in marks.items()])
 
 
 def _create(connection: Connection, url: str) -> None:
@@ -98,5 +90,5 @@ def _create(connection: Connection, url: str) -> None:
 
 def _empty(url: str) -> StoreError:
     return StoreError(
-        f"{url} is empty: no crawl has written to it yet; start one, or check the path"
+        f"{url} is empty: no crawl has written to it yet; start one, or check the URL"
     )

@@ -3,29 +3,22 @@ error.
 
 Codes are SQLite's primary result codes (sqlite.org/rescode.html). A driver that gives no code
 (Python 3.10's own module) is read by its message, which is the library's fixed text for the code.
+Those of PostgreSQL are in `store.postgresql.trouble`.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from scrapy_frontier.errors import SchemaMismatch, StoreError
+from scrapy_frontier.errors import FrontierError, SchemaMismatch
+from scrapy_frontier.store.database import Trouble
 from scrapy_frontier.store.sqlite import DRIVER
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """One way in which a store fails: its cause and remedy, and whether waiting may help."""
-
-    advice: str
-    is_retryable: bool = False
-    error: type[StoreError] = StoreError
-
 
 _BUSY: Final = Trouble(
     "another process holds the store; wait until it is done, or stop it", is_retryable=True
@@ -87,6 +80,10 @@ _BY_TEXT: Final = {
 
 def trouble_of(error: BaseException) -> Trouble:
     """What kind of failure a driver's exception reports."""
+    if type(error).__module__.startswith("psycopg"):
+        from scrapy_frontier.store.postgresql import trouble
+
+        return trouble.trouble_of(error)
     code = getattr(error, "sqlite_errorcode", None)
     if isinstance(code, int):
         return _BY_CODE.get(code & 0xFF, _OTHER)
@@ -106,8 +103,22 @@ def store_errors(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (SQLAlchemyError, DRIVER.Error) as exc:
+    except _errors() as exc:
         cause = exc.orig if isinstance(exc, DBAPIError) and exc.orig is not None else exc
+        if isinstance(cause, FrontierError):
+            raise cause from None
         trouble = trouble_of(cause)
-        message = f"{what}: {trouble.advice} ({type(cause).__name__}: {cause})"
+        message = f"{what}: {trouble.advice} ({type(cause).__name__}: {_quoted(cause)})"
         raise trouble.error(message, is_retryable=trouble.is_retryable) from exc
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """The errors of SQLAlchemy and of the drivers that are in use."""
+    psycopg = sys.modules.get("psycopg")
+    errors = (SQLAlchemyError, DRIVER.Error)
+    return errors if psycopg is None else (*errors, psycopg.Error)
+
+
+def _quoted(cause: BaseException) -> str:
+    """What the driver says, in one line, and no password with it."""
+    return re.sub(r"(?i)(passw\w*\s*=\s*)\S+", r"\1***", " ".join(str(cause).split()))

@@ -77,14 +77,13 @@ class Writer:
         self._wake = threading.Event()
         self._stopping = False
         self._oldest_at: float | None = None
-        self._data_version: int | None = None
         self._rows_since_checkpoint = 0
         self._thread = threading.Thread(target=self._run, name="frontier-writer", daemon=True)
         self.error: StoreError | None = None
         self.commits: int = 0
-        self.sent = 0
-        self.delivered = 0
-        self._owing = 0
+        self.sent: int = 0
+        self.delivered: int = 0
+        self._owing: int = 0
         self.rows: int = 0
         self.busy_retries: int = 0
         self.slowest_commit_s: float = 0.0
@@ -184,19 +183,12 @@ class Writer:
         with store_errors(f"writing to {self._store.url}"), connection.begin():
             cursor = cursor_of(connection)
             failpoints.reach("commit.begun")
-            self._notice_others()
+            self._applier.refresh(self._store)
             batch = self._applier.apply(cursor, messages)
             failpoints.reach("commit.before")
         failpoints.reach("commit.after")
         self._applier.keep(batch)
         return batch.committed
-
-    def _notice_others(self) -> None:
-        """Another process that wrote to the store has taken ids: read them again."""
-        version = self._store.data_version()
-        if version != self._data_version:
-            self._applier.load(cursor_of(self._store.writer_connection()))
-            self._data_version = version
 
     def _checkpoint_if_long(self) -> None:
         if self._rows_since_checkpoint < CHECKPOINT_FRAMES * _PAGE_ROWS // 10:

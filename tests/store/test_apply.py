@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from apply_bench import (
     needs_two_writers,
     reference,
 )
+from conftest import Stores
 
 from scrapy_frontier.frontier.runs import transaction
 from scrapy_frontier.identity.keys import fetch_key
@@ -53,10 +52,9 @@ from scrapy_frontier.store.rows import (
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    """A run in a store in memory."""
-    with open_store("sqlite://", create=True) as store:
-        yield Bench(store)
+def bench(stores: Stores) -> Bench:
+    """A run in a new store."""
+    return Bench(stores.open())
 
 
 # References
@@ -589,7 +587,7 @@ def test_a_question_sees_every_message_before_it(bench: Bench) -> None:
     assert found[1] == 2
 
 
-def test_rollback_keeps_nothing(bench: Bench) -> None:
+def test_rollback_keeps_nothing(bench: Bench, stores: Stores) -> None:
     """A transaction that fails leaves no row, no answer, no id taken; applied again it is the same."""
     bench.refer("before")
     known: list[Known] = []
@@ -614,19 +612,17 @@ def test_rollback_keeps_nothing(bench: Bench) -> None:
     once = dump(bench)
     bench.assert_sound()
 
-    with open_store("sqlite://", create=True) as store:
-        other = Bench(store)
-        other.refer("before")
-        lease.attempt_id = lease.generation = 0
-        other.apply(*messages)
-        assert dump(other) == once
+    other = Bench(stores.open())
+    other.refer("before")
+    lease.attempt_id = lease.generation = 0
+    other.apply(*messages)
+    assert dump(other) == once
 
 
 @needs_two_writers
-def test_ids_that_another_process_took(tmp_path: Path) -> None:
+def test_ids_that_another_process_took(store_url: str) -> None:
     """After a reload every id is free, although another process has written to the same store."""
-    url = f"sqlite:///{tmp_path / 'store.db'}"
-    with open_store(url, create=True) as store, open_store(url) as other_store:
+    with open_store(store_url, create=True) as store, open_store(store_url) as other_store:
         mine, others = Bench(store), Bench(other_store)
         mine.refer("a")
         others.load()

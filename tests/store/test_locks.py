@@ -15,7 +15,7 @@ import pytest
 
 from scrapy_frontier.errors import RunLocked, StoreError
 from scrapy_frontier.store import locks, sqlite
-from scrapy_frontier.store.locks import ProcessLock, RunLock, StoreLock
+from scrapy_frontier.store.locks import FileRunLock, ProcessLock, RunLock, StoreLock
 from scrapy_frontier.store.opening import Store, open_store
 from scrapy_frontier.store.sqlite import SqliteLibrary
 
@@ -45,6 +45,13 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "PATIENCE_S", 0.05)
 
 
+def file_lock(store: Store, run_id: int) -> FileRunLock:
+    """The lock of a run, which for SQLite is a file."""
+    lock = store.run_lock(run_id)
+    assert isinstance(lock, FileRunLock)
+    return lock
+
+
 @contextmanager
 def held_by_another_process(path: Path | None) -> Iterator[subprocess.Popen[bytes]]:
     """A process that holds the lock at `path`, and has a child that outlives it."""
@@ -65,7 +72,7 @@ def held_by_another_process(path: Path | None) -> Iterator[subprocess.Popen[byte
 
 def test_second_process_on_a_run_is_refused_until_the_first_is_dead(store: Store) -> None:
     """The refusal names the holder and what to do; kill -9 of the holder frees the run at once."""
-    lock = RunLock(store, 7)
+    lock = file_lock(store, 7)
     with held_by_another_process(lock.path) as process:
         with pytest.raises(RunLocked) as caught:
             lock.acquire()
@@ -91,7 +98,7 @@ def test_same_run_twice_in_one_process_is_refused(store: Store) -> None:
 
 def test_released_lock_is_free_and_leaves_no_file(store: Store) -> None:
     """A clean end leaves only the store; releasing twice does no harm."""
-    lock = RunLock(store, 1)
+    lock = file_lock(store, 1)
     for _ in range(2):
         with lock:
             assert lock.path is not None

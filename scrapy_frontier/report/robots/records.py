@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from scrapy_frontier.policy.robots import RecordUnreadable, RobotsRecord, load, reread
-from scrapy_frontier.report.names import select_in
+from scrapy_frontier.report.names import select_in, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,9 @@ class Entry:
 def entries(connection: Connection, run_id: int | None = None) -> Iterator[Entry]:
     """All records of the store, or those of the origins of one run, by origin."""
     where = "" if run_id is None else _OF_RUN
-    rows = connection.execute(text(_ENTRIES.format(where=where)), {"run": run_id})
+    rows = connection.execute(
+        streamed(_ENTRIES.format(where=where)), {"run": run_id} if where else {}
+    )
     for origin, record, content in rows:
         yield _entry(origin, record, content)
 

@@ -9,8 +9,6 @@ own here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +20,7 @@ from sqlalchemy import Connection
 from scrapy_frontier import failpoints
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.store import schema
-from scrapy_frontier.store.sqlite import ask, set_pragma
+from scrapy_frontier.store.database import database_named
 from scrapy_frontier.store.standing import mark, schema_version
 
 logger = logging.getLogger(__name__)
@@ -32,7 +30,8 @@ HERE: Final = Path(__file__).parent
 
 def migrate(connection: Connection, url: str) -> None:
     """Bring the store to `schema.SCHEMA_VERSION` in one transaction: whole, or not at all."""
-    with _unlinked(connection), connection.begin():
+    database = database_named(connection.dialect.name)
+    with database.unlinked(connection), connection.begin():
         found = schema_version(connection, url)  # again: another process may have been faster
         if found == schema.SCHEMA_VERSION:
             return
@@ -66,22 +65,8 @@ def _steps_after(found: str | None) -> list[Script]:
     return list(newest_first)[::-1]
 
 
-@contextmanager
-def _unlinked(connection: Connection) -> Iterator[None]:
-    """Switch foreign keys off, which SQLite allows only outside a transaction.
-
-    A table that is rebuilt is dropped on the way, and would take the rows that refer to it along
-    (sqlite.org/lang_altertable.html, section 7).
-    """
-    set_pragma(connection.connection, "foreign_keys", 0)
-    try:
-        yield
-    finally:
-        set_pragma(connection.connection, "foreign_keys", 1)
-
-
 def _check_references(connection: Connection, url: str) -> None:
-    dangling = ask(connection, "PRAGMA foreign_key_check")
+    dangling = database_named(connection.dialect.name).dangling_references(connection)
     if dangling:
         raise StoreError(
             f"{url} was not migrated: {len(dangling)} rows refer to rows that are missing, the "

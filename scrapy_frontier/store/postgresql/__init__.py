@@ -1,0 +1,1 @@
+"""PostgreSQL as the store's database: see `store.database` for the contract."""

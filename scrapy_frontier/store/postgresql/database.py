@@ -1,0 +1,189 @@
+"""The contract of `store.database`, kept by PostgreSQL."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine
+
+from scrapy_frontier.store.postgresql import engines
+from scrapy_frontier.store.postgresql.cursor import PostgresqlCursor
+from scrapy_frontier.store.postgresql.engines import ask
+from scrapy_frontier.store.postgresql.location import PostgresqlLocation
+from scrapy_frontier.store.postgresql.locks import SessionRunLock
+
+_STREAMS: Final = itertools.count(1)
+
+_TABLES: Final = """
+SELECT c.relname FROM pg_class AS c
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+AND NOT EXISTS (SELECT 1 FROM pg_depend AS d
+                WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+"""
+
+_META: Final = """
+SELECT count(*) FROM pg_attribute
+WHERE attrelid = to_regclass(format('%I.meta', current_schema())) AND attname IN ('key', 'value')
+"""
+
+_TRIGGERS: Final = """
+SELECT tgname FROM pg_trigger
+WHERE tgrelid = to_regclass(format('%I.transition', current_schema()))
+AND NOT tgisinternal AND tgenabled IN ('O', 'A')
+"""
+
+_UNVALIDATED: Final = """
+SELECT conrelid::regclass::text, conname FROM pg_constraint
+WHERE connamespace = current_schema()::regnamespace AND NOT convalidated
+"""
+
+_SIZE: Final = """
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+"""
+
+
+@dataclass(frozen=True)
+class PostgresqlServer:
+    """The server, as it names itself."""
+
+    version: str
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Its name in one word."""
+        return "postgresql"
+
+    @property
+    def has_wal_reset_fault(self) -> bool:
+        """A fault of SQLite."""
+        return False
+
+    def advice(self) -> str | None:
+        """Nothing is known against it."""
+        return None
+
+    def check_age(self) -> None:
+        """Raise a `StoreError` if it is too old."""
+        engines.check_server(self.number, "UTF8")
+
+    def __str__(self) -> str:
+        return f"PostgreSQL {self.version}"
+
+
+@dataclass(frozen=True)
+class NoLock:
+    """Any number of processes may write to a store on a server."""
+
+    def acquire(self) -> None:
+        """Nothing to take."""
+
+    def release(self) -> None:
+        """Nothing to give back."""
+
+    def holder(self) -> str:
+        """Nobody."""
+        return "nobody"
+
+    def is_held(self) -> bool | None:
+        """Never."""
+        return False
+
+
+class PostgresqlDatabase:
+    """A server with any number of writers, which take turns."""
+
+    name = "postgresql"
+    title = "a PostgreSQL database"
+    remedy = "give the store a database, or a schema first in the search_path, of its own"
+
+    def writing_engine(
+        self, location: PostgresqlLocation, synchronous: str, *, create: bool
+    ) -> Engine:
+        """Transactions start with an advisory lock. Databases are never made."""
+        return engines.writing_engine(location, synchronous)
+
+    def reading_engine(self, location: PostgresqlLocation) -> Engine:
+        """Transactions are REPEATABLE READ, READ ONLY."""
+        return engines.reading_engine(location)
+
+    def library_of(self, connection: Connection) -> PostgresqlServer:
+        """The server at the other end."""
+        info: Any = connection.connection.driver_connection
+        return PostgresqlServer(
+            info.info.parameter_status("server_version").split()[0], info.info.server_version
+        )
+
+    def store_lock(self, location: PostgresqlLocation, library: PostgresqlServer) -> NoLock:
+        """None: writers take turns by transaction."""
+        return NoLock()
+
+    def run_lock(
+        self, location: PostgresqlLocation, connection: Connection | Engine, run_id: int
+    ) -> SessionRunLock:
+        """An advisory lock of the writing session."""
+        return SessionRunLock(location, connection, run_id)
+
+    def prepare(self, connection: Connection) -> None:
+        """A server is set up by its administrator."""
+
+    def survey(self, connection: Connection) -> tuple[bool, bool]:
+        """Of the schema in force. What belongs to an extension is none of ours and does no harm."""
+        tables = ask(connection, _TABLES)
+        ((columns,),) = ask(connection, _META)
+        return not tables, columns == 2
+
+    def marks(self, connection: Connection) -> dict[str, str]:
+        """See `Database`."""
+        return dict(ask(connection, "SELECT key, value FROM meta"))
+
+    def data_version(self, connection: Connection) -> int:
+        """Transactions of all writers less those of this connection."""
+        writing: engines.Writing = connection.info["writing"]
+        return writing.writes - writing.own
+
+    def checkpoint(self, connection: Connection, mode: str) -> tuple[int, int, int]:
+        """The server makes its own."""
+        return 0, -1, -1
+
+    @contextmanager
+    def unlinked(self, connection: Connection) -> Iterator[None]:
+        """Tables are altered where they stand."""
+        yield
+
+    def dangling_references(self, connection: Connection) -> Sequence[tuple[Any, ...]]:
+        """The server checks every foreign key that is validated; one that is not is a finding."""
+        return [(table, constraint) for table, constraint in ask(connection, _UNVALIDATED)]
+
+    def damage(self, connection: Connection) -> tuple[list[str], bool]:
+        """Constraints that the server does not vouch for. Its files are checked by `pg_amcheck`, not by its users."""
+        return [
+            f"the constraint {constraint} of table {table} was never validated"
+            for table, constraint in ask(connection, _UNVALIDATED)
+        ], True
+
+    def ledger_triggers(self, connection: Connection) -> set[str]:
+        """See `Database`."""
+        return {name for (name,) in ask(connection, _TRIGGERS)}
+
+    def cursor(self, connection: Connection) -> PostgresqlCursor:
+        """See `Database`."""
+        return PostgresqlCursor(connection.connection.cursor())
+
+    def stream(self, connection: Connection) -> PostgresqlCursor:
+        """A cursor of the server."""
+        raw: Any = connection.connection.driver_connection
+        return PostgresqlCursor(raw.cursor(name=f"frontier_{next(_STREAMS)}"))
+
+    def size(self, connection: Connection) -> int:
+        """Bytes of the store's tables and indexes."""
+        ((size,),) = ask(connection, _SIZE)
+        return int(size)
+
+
+POSTGRESQL: Final = PostgresqlDatabase()
