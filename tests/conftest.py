@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
+from scrapy_frontier.store import schema
 from scrapy_frontier.store.opening import Store, open_store
 
 _NUMBERS = itertools.count(1)
@@ -26,11 +28,16 @@ class Stores:
     kind: str
     new_url: Callable[[], str]
     """The URL of a place without a store."""
+    empty_url: Callable[[], str]
+    """The URL of a store without a row, or of a place where there is none yet."""
     _open: ExitStack = field(default_factory=ExitStack)
 
     def open(self, url: str | None = None) -> Store:
-        """A store open for writing, which the end of the test closes: a new one unless a URL is given."""
-        return self._open.enter_context(open_store(url or self.new_url(), create=True))
+        """A store open for writing, which the end of the test closes: an empty one unless a URL is given.
+
+        Its tables must be left as they are; a test that alters them makes the store itself, at `new_url()`.
+        """
+        return self._open.enter_context(open_store(url or self.empty_url(), create=True))
 
     def close(self) -> None:
         """Close all."""
@@ -38,29 +45,55 @@ class Stores:
 
 
 class Databases:
-    """Databases of a PostgreSQL server, each used once."""
+    """Databases of a PostgreSQL server. Those that held a store are emptied and used again: to make one costs more."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        self._server_url = url
+        self._lent: list[str] = []
         self._made: list[str] = []
+        self._empty: list[str] = []
 
-    def run(self, statement: str) -> None:
-        """Execute a statement outside of a transaction, as the owner of all."""
-        engine = create_engine(self.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    def run(self, *statements: str, database: str | None = None) -> None:
+        """Execute statements outside of a transaction."""
+        url = make_url(self._server_url)
+        url = url if database is None else url.set(database=database)
+        engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
         with engine.connect() as connection:
-            connection.execute(text(statement))
+            for statement in statements:
+                connection.execute(text(statement))
 
     def new_url(self) -> str:
-        """The URL of an empty database."""
-        name = f"frontier_test_{next(_NUMBERS)}"
+        """The URL of a database without a store."""
+        name = f"frontier_test_{os.getpid()}_{next(_NUMBERS)}"
         self.run(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
         self._made.append(name)
-        return make_url(self.url).set(database=name).render_as_string(hide_password=False)
+        return self.url_of(name)
+
+    def store_url(self) -> str:
+        """The URL of a store without a row; its tables must be left as they are."""
+        if not self._empty:
+            url = self.new_url()
+            open_store(url, create=True).close()
+            self._empty.append(self._made.pop())
+        self._lent.append(self._empty.pop())
+        return self.url_of(self._lent[-1])
+
+    def url_of(self, name: str) -> str:
+        """The URL of a database."""
+        return make_url(self._server_url).set(database=name).render_as_string(hide_password=False)
+
+    def clear(self) -> None:
+        """Empty what is used again."""
+        tables = [f'DELETE FROM "{name}"' for name in schema.metadata.tables if name != "meta"]
+        while self._lent:
+            # Past triggers and foreign keys.
+            self.run("SET session_replication_role = replica", *tables, database=self._lent[-1])
+            self._empty.append(self._lent.pop())
 
     def drop(self) -> None:
-        """Drop what was made, whoever is connected."""
-        while self._made:
-            self.run(f"DROP DATABASE IF EXISTS {self._made.pop()} WITH (FORCE)")
+        """Drop everything, whoever is connected."""
+        for name in self._made + self._empty + self._lent:
+            self.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 @pytest.fixture(scope="session")
@@ -74,12 +107,18 @@ def postgresql_server() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def databases(postgresql_server: str) -> Iterator[Databases]:
-    """Databases for one test."""
+@pytest.fixture(scope="session")
+def _all_databases(postgresql_server: str) -> Iterator[Databases]:
     made = Databases(postgresql_server)
     yield made
     made.drop()
+
+
+@pytest.fixture
+def databases(_all_databases: Databases) -> Iterator[Databases]:
+    """Databases for one test."""
+    yield _all_databases
+    _all_databases.clear()
 
 
 KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
@@ -89,15 +128,20 @@ KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     """Stores of each kind in turn."""
     numbers = itertools.count(1)
-    new_url = lambda: f"sqlite:///{tmp_path / f'store-{next(numbers)}.db'}"  # noqa: E731
+
+    def new_file() -> str:
+        return f"sqlite:///{tmp_path / f'store-{next(numbers)}.db'}"
+
+    made = Stores("sqlite", new_file, lambda: "sqlite://")
     if request.param == "postgresql":
-        new_url = request.getfixturevalue("databases").new_url
-    made = Stores(request.param, new_url)
+        databases = request.getfixturevalue("databases")
+        made = Stores("postgresql", databases.new_url, databases.store_url)
     yield made
     made.close()
 
 
 @pytest.fixture
 def store_url(stores: Stores) -> str:
-    """The URL of a place without a store, on each kind of database in turn."""
-    return stores.new_url()
+    """The URL of a store to open by `create=True`, of each kind in turn; its tables are to be left as they are."""
+    url = stores.empty_url()
+    return url if url != "sqlite://" else stores.new_url()

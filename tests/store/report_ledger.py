@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rough import change
 from sqlalchemy import Connection, text
 
 from scrapy_frontier.identity.keys import fetch_key
@@ -45,9 +46,9 @@ class Ledger:
     """One run in one store, and the verbs of a crawl."""
 
     def __init__(
-        self, path: Path | None = None, *, name: str = "nightly", spider: str = "docs"
+        self, place: Path | str | None = None, *, name: str = "nightly", spider: str = "docs"
     ) -> None:
-        self.url = f"sqlite:///{path}" if path else "sqlite://"
+        self.url = f"sqlite:///{place}" if isinstance(place, Path) else place or "sqlite://"
         self.store: Store = open_store(self.url, create=True)
         self._clock = itertools.count(START_MS, 1000)
         self.run_id = 0
@@ -222,21 +223,7 @@ class Ledger:
 
     def tamper(self, statement: str, **values: object) -> None:
         """What no part of the package does: change rows, the ledger's included."""
-        connection = self.store.writer_connection()
-        pragmas = connection.connection.cursor()
-        pragmas.execute("PRAGMA foreign_keys = 0")
-        with connection.begin():
-            triggers = connection.execute(
-                text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
-            ).all()
-            for name, _ in triggers:
-                connection.execute(text(f"DROP TRIGGER {name}"))
-            connection.exec_driver_sql("PRAGMA ignore_check_constraints = 1")
-            connection.execute(text(statement), values)
-            connection.exec_driver_sql("PRAGMA ignore_check_constraints = 0")
-            for _, sql in triggers:
-                connection.execute(text(sql))
-        pragmas.execute("PRAGMA foreign_keys = 1")
+        change(self.store, statement, **values)
 
     @staticmethod
     def reopen(path: Path) -> Store:

@@ -16,10 +16,10 @@ from scrapy_frontier.store.opening import open_store
 
 
 @pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
-    """A store on disk with one finished run, outside any project."""
+def ledger(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+    """A store that other processes see, with one finished run, outside any project."""
     monkeypatch.chdir(tmp_path)
-    made = Ledger(tmp_path / "frontier.db")
+    made = Ledger(store_url)
     crawl(made)
     made.close()
     yield made
@@ -71,7 +71,8 @@ def test_an_open_run_is_interrupted_unless_a_process_holds_it(ask: Any, ledger: 
     with RunLock(ledger.store, run_id):
         assert ask("runs", "--format", "json").json[1]["stop_reason"] is None
         assert ask("report", "--format", "json").json["run"]["is_live"] is True
-    (ledger.store.path or Path()).with_name(f"frontier.db.run-{run_id}.lock").touch()
+    if ledger.store.path is not None:
+        ledger.store.path.with_name(f"{ledger.store.path.name}.run-{run_id}.lock").touch()
     assert ask("report", "--format", "json").json["stop"]["reason"] == "interrupted"
 
 
@@ -196,23 +197,27 @@ def test_a_store_without_runs(ask: Any, tmp_path: Path) -> None:
 def test_the_store_comes_from_the_settings_of_the_crawl(ask: Any, ledger: Ledger) -> None:
     """FRONTIER_STORE, else JOBDIR, as a crawl takes them."""
     assert ask("runs", "-s", f"FRONTIER_STORE={ledger.url}", store=None).status == 0
-    folder = (ledger.store.path or Path()).parent
-    assert ask("runs", "-s", f"JOBDIR={folder}", store=None).status == 0
+    job = Ledger(Path.cwd() / "frontier.db")
+    job.store.close()
+    assert ask("runs", "-s", f"JOBDIR={Path.cwd()}", store=None).status == 0
     elsewhere = ask("runs", store=None)
     assert elsewhere.status == 2
     assert ".scrapy/frontier.db" in elsewhere.err
 
 
-def test_reading_leaves_the_store_as_it_was(ask: Any, ledger: Ledger) -> None:
+def test_reading_leaves_the_file_as_it_was(ask: Any, tmp_path: Path) -> None:
     """Not a byte of the file, and no file beside it, comes from a command."""
+    ledger = Ledger(tmp_path / "frontier.db")
+    crawl(ledger)
     ledger.store.checkpoint("TRUNCATE")
-    folder = (ledger.store.path or Path()).parent
+    folder = tmp_path
     before = {
         path.name: path.read_bytes() for path in folder.glob("*.db*") if "shm" not in path.name
     }
     for command in (["runs"], ["report"], ["verify"], ["doctor"], ["explain", "http://a.example/"]):
-        ask(*command)
+        ask(*command, store=ledger.url)
     after = {
         path.name: path.read_bytes() for path in folder.glob("*.db*") if "shm" not in path.name
     }
+    ledger.store.close()
     assert after == before

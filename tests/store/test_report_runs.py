@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from conftest import Stores
 from report_ledger import Ledger
 
 from scrapy_frontier.report.runs import NoRuns, RunNotFound, find_run, list_runs, namesakes
@@ -12,9 +13,9 @@ from scrapy_frontier.store.opening import open_store
 
 
 @pytest.fixture
-def ledger() -> Iterator[Ledger]:
+def ledger(stores: Stores) -> Iterator[Ledger]:
     """A store with three runs: `nightly`, `weekly`, `nightly` again."""
-    made = Ledger(name="nightly")
+    made = Ledger(stores.empty_url(), name="nightly")
     made.close()
     made.begin("weekly", spider="news")
     made.close("stopped", "operator")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from apply_bench import LINK, Bench, needs_two_writers, reference
+from rough import be_patient, hold_write_lock, refuse_writes
 
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.report.verify import verify
@@ -29,7 +30,6 @@ from scrapy_frontier.store.messages import (
     Tally,
 )
 from scrapy_frontier.store.opening import open_store
-from scrapy_frontier.store.sqlite import DRIVER
 from scrapy_frontier.store.writer import GROUP_LIMIT, Writer
 
 PATIENCE_S = 10.0
@@ -76,15 +76,9 @@ class Desk:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    """Where the store is."""
-    return f"sqlite:///{tmp_path / 'store.db'}"
-
-
-@pytest.fixture
-def desk(url: str) -> Iterator[Desk]:
+def desk(store_url: str) -> Iterator[Desk]:
     """A writer that has not started."""
-    made = Desk(url)
+    made = Desk(store_url)
     yield made
     made.close()
 
@@ -182,11 +176,11 @@ desk.run_posted()
 """
 
 
-def test_what_was_acknowledged_survives_a_kill(url: str) -> None:
+def test_what_was_acknowledged_survives_a_kill(store_url: str) -> None:
     """A process that dies right after an answer leaves its row behind."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
-        [sys.executable, "-c", ACKNOWLEDGES_AND_DIES, url, str(Path(__file__).parent)],
+        [sys.executable, "-c", ACKNOWLEDGES_AND_DIES, store_url, str(Path(__file__).parent)],
         env=environment,
         capture_output=True,
         timeout=60,
@@ -195,7 +189,7 @@ def test_what_was_acknowledged_survives_a_kill(url: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     acknowledged = [int(line) for line in done.stdout.split()]
     assert len(acknowledged) == 120
-    with open_store(url, read_only=True) as store:
+    with open_store(store_url, read_only=True) as store:
         bench_rows = _rows(store, "SELECT identity_id FROM current")
         assert set(acknowledged) <= {row[0] for row in bench_rows}
         assert verify(store).findings == ()
@@ -211,58 +205,48 @@ def _rows(store: Any, query: str) -> list[Any]:
 # Others on the same store
 
 
-class Holder:
-    """Another connection that holds the store's write lock."""
-
-    def __init__(self, desk: Desk) -> None:
-        assert desk.store.path is not None
-        self._connection = DRIVER.connect(str(desk.store.path), isolation_level=None)
-        # The writer's own patience is seconds long; the test has less.
-        desk.store.writer_connection().connection.cursor().execute("PRAGMA busy_timeout = 20")
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def let_go(self) -> None:
-        """Give the lock back."""
-        self._connection.execute("ROLLBACK")
-        self._connection.close()
-
-
-def test_busy_store_is_tried_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busy_store_is_tried_again(
+    desk: Desk, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A lock that another process holds for a while costs time and nothing else."""
     monkeypatch.setattr(writer_module.random, "uniform", lambda *_: 0.2)
-    holder = Holder(desk)
+    be_patient(desk.store, 20)
+    let_go = hold_write_lock(desk.store, store_url)
     known: list[Known] = []
     desk.writer.start()
     desk.writer.send(reference("a", on_commit=known.append))
     while not desk.writer.busy_retries:
         time.sleep(0.005)
     assert known == []
-    holder.let_go()
+    let_go()
     desk.run_posted()
     assert known[0].is_new
     assert desk.failures == []
     assert desk.bench.rows("SELECT count(*) FROM current") == [(1,)]
 
 
-def test_store_that_stays_busy_is_an_error(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_that_stays_busy_is_an_error(
+    desk: Desk, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After a bounded number of tries the writer gives up, with the cause and the remedy."""
     monkeypatch.setattr(writer_module.random, "uniform", lambda *_: 0.01)
-    holder = Holder(desk)
+    be_patient(desk.store, 20)
+    let_go = hold_write_lock(desk.store, store_url)
     desk.writer.start()
     desk.writer.send(reference("a"))
     desk.run_posted(lambda: bool(desk.failures))
-    holder.let_go()
+    let_go()
     (error,) = desk.failures
     assert error.is_retryable
-    assert "another process holds the store" in str(error)
+    assert "another process holds" in str(error)
     assert desk.writer.busy_retries == writer_module.BUSY_TRIES - 1
     assert desk.bench.rows("SELECT count(*) FROM current") == [(0,)]
 
 
 @needs_two_writers
-def test_two_writers_on_one_store(url: str) -> None:
+def test_two_writers_on_one_store(store_url: str) -> None:
     """Each notices that the other has written, and neither takes an id that is taken."""
-    one, other = Desk(url), Desk(url)
+    one, other = Desk(store_url), Desk(store_url)
     try:
         one.writer.start()
         other.writer.start()
@@ -275,7 +259,7 @@ def test_two_writers_on_one_store(url: str) -> None:
         one.run_posted()
         other.run_posted()
         assert one.failures == other.failures == []
-        assert one.bench.rows("SELECT run_id, count(*) FROM current GROUP BY run_id") == [
+        assert one.bench.rows("SELECT run_id, count(*) FROM current GROUP BY 1 ORDER BY 1") == [
             (one.bench.run.run_id, 200),
             (other.bench.run.run_id, 200),
         ]
@@ -293,10 +277,10 @@ def test_error_is_latched(desk: Desk) -> None:
     desk.writer.start()
     desk.writer.send(reference("before"))
     desk.run_posted()
-    desk.store.writer_connection().connection.cursor().execute("PRAGMA query_only = ON")
+    refuse_writes(desk.store, refused=True)
     desk.writer.send(reference("during"))
     desk.run_posted(lambda: bool(desk.failures))
-    desk.store.writer_connection().connection.cursor().execute("PRAGMA query_only = OFF")
+    refuse_writes(desk.store, refused=False)
     sent = desk.writer.sent
     for number in range(10):
         desk.writer.send(reference(f"after{number}"))
@@ -304,7 +288,7 @@ def test_error_is_latched(desk: Desk) -> None:
     desk.writer.stop()
     (error,) = desk.failures
     assert error is desk.writer.error
-    assert str(desk.store.path) in str(error)
+    assert f"writing to {desk.store.url}" in str(error)
     assert desk.bench.rows("SELECT count(*) FROM current") == [(1,)]
     assert verify(desk.store).findings == ()
 
@@ -345,15 +329,14 @@ def test_figures_of_the_backlog(desk: Desk) -> None:
     assert desk.writer.slowest_commit_s > 0
 
 
-def test_lag_counts_from_the_oldest_message_under_way(desk: Desk) -> None:
+def test_lag_counts_from_the_oldest_message_under_way(desk: Desk, store_url: str) -> None:
     """A message that the writer has taken up is not on disk yet."""
-    holder = Holder(desk)
-    desk.store.writer_connection().connection.cursor().execute("PRAGMA busy_timeout = 5000")
+    let_go = hold_write_lock(desk.store, store_url)
     desk.writer.start()
     desk.writer.send(reference("a"))
     time.sleep(0.1)
     assert desk.writer.lag_s >= 0.09
-    holder.let_go()
+    let_go()
     desk.run_posted()
     assert desk.writer.lag_s == 0
 

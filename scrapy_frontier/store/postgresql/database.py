@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import CheckConstraint, Connection, Engine, ForeignKey, Table
 
+from scrapy_frontier.store import schema
 from scrapy_frontier.store.postgresql import engines
 from scrapy_frontier.store.postgresql.cursor import PostgresqlCursor
 from scrapy_frontier.store.postgresql.engines import ask
 from scrapy_frontier.store.postgresql.location import PostgresqlLocation
 from scrapy_frontier.store.postgresql.locks import SessionRunLock
+
+_EXAMPLES: Final = 100
 
 _STREAMS: Final = itertools.count(1)
 
@@ -34,11 +37,6 @@ _TRIGGERS: Final = """
 SELECT tgname FROM pg_trigger
 WHERE tgrelid = to_regclass(format('%I.transition', current_schema()))
 AND NOT tgisinternal AND tgenabled IN ('O', 'A')
-"""
-
-_UNVALIDATED: Final = """
-SELECT conrelid::regclass::text, conname FROM pg_constraint
-WHERE connamespace = current_schema()::regnamespace AND NOT convalidated
 """
 
 _SIZE: Final = """
@@ -157,15 +155,29 @@ class PostgresqlDatabase:
         yield
 
     def dangling_references(self, connection: Connection) -> Sequence[tuple[Any, ...]]:
-        """The server checks every foreign key that is validated; one that is not is a finding."""
-        return [(table, constraint) for table, constraint in ask(connection, _UNVALIDATED)]
+        """(table, key, table referred to): a superuser can write past a foreign key, and a dump can be restored so."""
+        return [
+            (table.name, key, foreign.column.table.name)
+            for table in schema.metadata.sorted_tables
+            for foreign in table.foreign_keys
+            for (key,) in ask(connection, _dangling(table, foreign))
+        ]
 
     def damage(self, connection: Connection) -> tuple[list[str], bool]:
-        """Constraints that the server does not vouch for. Its files are checked by `pg_amcheck`, not by its users."""
-        return [
-            f"the constraint {constraint} of table {table} was never validated"
-            for table, constraint in ask(connection, _UNVALIDATED)
-        ], True
+        """Rows that contradict the schema. The server's files are checked by `pg_amcheck`, not by its users."""
+        broken = [
+            f"row {row} of table {table} refers to no row of table {parent}"
+            for table, row, parent in self.dangling_references(connection)
+        ]
+        forbidden = [
+            f"CHECK constraint failed in {table.name}: {check.name}, by {count} rows"
+            for table in schema.metadata.sorted_tables
+            for check in table.constraints
+            if isinstance(check, CheckConstraint)
+            for (count,) in ask(connection, _violations(table, check))
+            if count
+        ]
+        return forbidden + broken, True
 
     def ledger_triggers(self, connection: Connection) -> set[str]:
         """See `Database`."""
@@ -184,6 +196,20 @@ class PostgresqlDatabase:
         """Bytes of the store's tables and indexes."""
         ((size,),) = ask(connection, _SIZE)
         return int(size)
+
+
+def _dangling(table: Table, foreign: ForeignKey) -> str:
+    (key,) = table.primary_key.columns
+    child, parent = foreign.parent.name, foreign.column
+    return (
+        f'SELECT "{key.name}" FROM "{table.name}" AS child WHERE child."{child}" IS NOT NULL AND NOT EXISTS'
+        f' (SELECT 1 FROM "{parent.table.name}" AS parent WHERE parent."{parent.name}" = child."{child}")'
+        f" LIMIT {_EXAMPLES}"
+    )
+
+
+def _violations(table: Table, check: CheckConstraint) -> str:
+    return f'SELECT count(*) FROM "{table.name}" WHERE NOT ({check.sqltext})'
 
 
 POSTGRESQL: Final = PostgresqlDatabase()
