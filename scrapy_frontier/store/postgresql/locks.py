@@ -58,8 +58,12 @@ class SessionRunLock:
         connection = self._writing()
         if connection.closed or connection.invalidated:
             return
-        with suppress(Exception):
-            ask(connection, "SELECT pg_advisory_unlock(%s, %s)", self._key(connection))
+        from psycopg import OperationalError
+
+        statement = "SELECT pg_advisory_unlock(%s::integer, %s::integer)"
+        # A connection that has died meanwhile has no lock to give back.
+        with suppress(OperationalError):
+            ask(connection, statement, self._key(connection))
 
     def holder(self) -> str:
         """Who has the lock, as the server sees it."""
