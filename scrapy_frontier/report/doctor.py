@@ -21,6 +21,7 @@ from scrapy_frontier.store.location import locate
 from scrapy_frontier.store.opening import open_store
 from scrapy_frontier.store.schema import SCHEMA_VERSION
 from scrapy_frontier.store.sqlite import DRIVER, SqliteLibrary
+from scrapy_frontier.store.standing import EmptyStore
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -97,14 +98,18 @@ def _library() -> Check:
 
 def _store(url: str, wanted: str | None, is_live: Liveness) -> Iterator[Check]:
     try:
-        path = locate(url).path
+        location = locate(url)
+        url_shown, path = location.url, location.path
         if path is not None and not path.exists():
             yield Check("store", Level.OK, f"{path} is not there yet: the first crawl makes it")
             return
         with open_store(url, read_only=True) as store:
             yield _contents(store)
-            yield from _log(store)
+            if store.path is not None:
+                yield _log(store.path)
             yield from _locks(store, wanted, is_live)
+    except EmptyStore:
+        yield Check("store", Level.OK, f"{url_shown} is empty: the first crawl makes the store")
     except FrontierError as error:
         yield Check("store", Level.FAIL, str(error))
 
@@ -112,19 +117,18 @@ def _store(url: str, wanted: str | None, is_live: Liveness) -> Iterator[Check]:
 def _contents(store: Store) -> Check:
     with store.reader() as connection:
         runs = connection.scalar(text("SELECT count(*) FROM run")) or 0
-    held = size(store.path.stat().st_size) if store.path is not None else "in memory"
-    return Check(
-        "store", Level.OK, f"{store.path}: schema {SCHEMA_VERSION}, {held}, {counted(runs, 'run')}"
-    )
+        held = size(store.database.size(connection))
+    place = store.path or f"{store.url} on {store.library}"
+    found = f"{place}: schema {SCHEMA_VERSION}, {held}, {counted(runs, 'run')}"
+    return Check("store", Level.OK, found)
 
 
-def _log(store: Store) -> Iterator[Check]:
-    log = Path(f"{store.path}-wal")
+def _log(path: Path) -> Check:
+    log = Path(f"{path}-wal")
     length = log.stat().st_size if log.exists() else 0
     if length <= WAL_LIMIT:
-        yield Check("WAL", Level.OK, size(length))
-        return
-    yield Check(
+        return Check("WAL", Level.OK, size(length))
+    return Check(
         "WAL",
         Level.WARN,
         f"{size(length)}: something has kept it from being taken into the store",

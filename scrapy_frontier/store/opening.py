@@ -55,6 +55,11 @@ class Store:
         """The absolute path of its file; None for a store in memory or on a server."""
         return self._location.path
 
+    @property
+    def dialect_name(self) -> str:
+        """SQLAlchemy's name of its kind of database."""
+        return self.database.name
+
     def run_lock(self, run_id: int) -> Lock:
         """The lock of a run."""
         return self.database.run_lock(self._location, self._writing or self._reading, run_id)

@@ -154,7 +154,7 @@ def count_timed(cursor: Cursor, run_id: int, origin_ids: Sequence[int]) -> int:
     """How many identities of these origins wait for a time."""
     found = _select(
         cursor,
-        "SELECT count(*) FROM current WHERE due_ms > 0 AND run_id = ? AND origin_id IN",
+        "SELECT count(*) FROM current WHERE due_ms > 0 AND run_id = ? AND origin_id",
         list(origin_ids),
         before=(run_id,),
     )

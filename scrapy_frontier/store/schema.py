@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from scrapy_frontier.states import TRANSITIONS, Disposition, Event, State
 
-SCHEMA_VERSION: Final = "0003"
+SCHEMA_VERSION: Final = "0004"
 """The newest migration this package knows; `meta.schema` of a store names the one it has."""
 
 PRODUCT: Final = "scrapy_frontier"

@@ -16,6 +16,10 @@ EMPTY: Final = ""
 """The schema version of a database without tables."""
 
 
+class EmptyStore(StoreError):
+    """There is a file or database, and no crawl has written to it yet."""
+
+
 def check_current(connection: Connection, url: str) -> None:
     """Raise unless the store has exactly the schema of this package."""
     found = schema_version(connection, url)
@@ -88,7 +92,7 @@ def _create(connection: Connection, url: str) -> None:
         failpoints.reach("create.before_commit")
 
 
-def _empty(url: str) -> StoreError:
-    return StoreError(
+def _empty(url: str) -> EmptyStore:
+    return EmptyStore(
         f"{url} is empty: no crawl has written to it yet; start one, or check the URL"
     )

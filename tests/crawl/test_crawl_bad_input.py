@@ -60,12 +60,12 @@ async def test_wrong_setting(lab: Lab, settings: dict[str, Any], parts: list[str
 
 
 @pytest.mark.parametrize(
-    "text", ["not a url", "mysql://x/y", "postgresql://x/y", "sqlite:///a?b=1"]
+    "text", ["not a url", "mysql://x/y", "postgresql+asyncpg://x/y", "sqlite:///a?b=1"]
 )
 async def test_wrong_store_url(lab: Lab, text: str) -> None:
     """A store that cannot be is refused with an example of one that can."""
     error = await refused(lab, {"FRONTIER_STORE": text})
-    assert "sqlite:///" in str(error)
+    assert "write " in str(error)
 
 
 async def test_project_with_its_own_scheduler(lab: Lab) -> None:

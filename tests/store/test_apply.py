@@ -44,6 +44,7 @@ from scrapy_frontier.store.messages import (
     Transit,
 )
 from scrapy_frontier.store.opening import open_store
+from scrapy_frontier.store.postgresql.cursor import PostgresqlCursor
 from scrapy_frontier.store.rows import (
     RANKS,
     cursor_of,
@@ -599,8 +600,12 @@ def test_a_question_sees_every_message_before_it(bench: Bench) -> None:
     assert found[1] == 2
 
 
-def test_rollback_keeps_nothing(bench: Bench, stores: Stores) -> None:
+def test_rollback_keeps_nothing(
+    bench: Bench, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A transaction that fails leaves no row, no answer, no id taken; applied again it is the same."""
+    # The server's clock runs on meanwhile.
+    monkeypatch.setattr(PostgresqlCursor, "now_ms", lambda _, at_ms: at_ms)
     bench.refer("before")
     known: list[Known] = []
     lease = Lease(1)

@@ -13,6 +13,7 @@ from report_ledger import Ledger, crawl
 from scrapy_frontier.cli import main
 from scrapy_frontier.store.locks import RunLock
 from scrapy_frontier.store.opening import open_store
+from scrapy_frontier.store.schema import SCHEMA_VERSION
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ def test_doctor_finds_a_good_store_good(ask: Any) -> None:
     texts = {check["name"]: check["text"] for check in answer.json}
     assert answer.status == 0
     assert texts["SQLite"].startswith("SQLite 3.")
-    assert "schema 0001" in texts["store"]
+    assert f"schema {SCHEMA_VERSION}" in texts["store"]
     assert texts["store"].endswith("1 run")
     assert texts["USER_AGENT"] == "'bot (+https://bot.example)'"
 

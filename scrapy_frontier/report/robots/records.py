@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import text
 
@@ -20,10 +20,7 @@ _ENTRIES: Final = (
     "SELECT r.origin, r.record, t.text FROM robots AS r"
     " LEFT JOIN robots_text AS t ON t.digest = r.digest {where} ORDER BY r.origin"
 )
-_OF_RUN: Final = (
-    "WHERE r.origin IN (SELECT substr(o.origin, 1, instr(o.origin || ' (', ' (') - 1)"
-    " FROM origin AS o WHERE o.run_id = :run)"
-)
+_OF_RUN: Final = "SELECT origin FROM origin WHERE run_id = :run"
 _RECORDS: Final = "SELECT origin, record FROM robots WHERE origin IN :ids"
 
 
@@ -40,10 +37,14 @@ class Entry:
 
 def entries(connection: Connection, run_id: int | None = None) -> Iterator[Entry]:
     """All records of the store, or those of the origins of one run, by origin."""
-    where = "" if run_id is None else _OF_RUN
-    rows = connection.execute(
-        streamed(_ENTRIES.format(where=where)), {"run": run_id} if where else {}
-    )
+    rows: Iterable[Any]
+    if run_id is None:
+        rows = connection.execute(streamed(_ENTRIES.format(where="")))
+    else:
+        # A gate of an origin is called by its origin, with more in brackets behind it.
+        gates = connection.scalars(text(_OF_RUN), {"run": run_id})
+        names = sorted({gate.partition(" (")[0] for gate in gates})
+        rows = select_in(connection, _ENTRIES.format(where="WHERE r.origin IN :ids"), names)
     for origin, record, content in rows:
         yield _entry(origin, record, content)
 

@@ -28,10 +28,11 @@ _DIALECT: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 class PostgresqlCursor:
     """A cursor of psycopg that takes `?` for a parameter, as all statements of this package do."""
 
-    __slots__ = ("_raw", "close", "fetchall", "fetchmany", "fetchone")
+    __slots__ = ("_now_ms", "_raw", "close", "fetchall", "fetchmany", "fetchone")
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
+        self._now_ms: int | None = None
         self.close = raw.close
         self.fetchall = raw.fetchall
         self.fetchmany = raw.fetchmany
@@ -79,9 +80,13 @@ class PostgresqlCursor:
         yield from self._raw.fetchall()
 
     def now_ms(self, at_ms: int) -> int:
-        """The server's clock; not `now()`, which stands still within a transaction."""
-        self._raw.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
-        return int(self._raw.fetchone()[0])
+        """The server's clock, asked once by a cursor; not its `now()`, the start of the transaction, which may have
+        waited for the lock of the writers since.
+        """
+        if self._now_ms is None:
+            self._raw.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+            self._now_ms = int(self._raw.fetchone()[0])
+        return self._now_ms
 
 
 @lru_cache(maxsize=1000)
