@@ -18,7 +18,7 @@ from apply_bench import (
     needs_two_writers,
     reference,
 )
-from conftest import Stores
+from store_kinds import Stores
 
 from scrapy_frontier.frontier.runs import transaction
 from scrapy_frontier.identity.keys import fetch_key

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from conftest import Stores
 from report_ledger import Ledger
+from store_kinds import Stores
 
 from scrapy_frontier.report.runs import NoRuns, RunNotFound, find_run, list_runs, namesakes
 from scrapy_frontier.store.opening import open_store

@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from conftest import Stores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_ledger import Ledger, crawl
 from rough import drop_trigger
 from sqlalchemy import text
+from store_kinds import Stores
 
 from scrapy_frontier.report.columns import Columns
 from scrapy_frontier.report.findings import LIMIT
