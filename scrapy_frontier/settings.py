@@ -168,6 +168,13 @@ class FrontierSettings:
         "The largest body that is kept, in bytes. Of a larger one the size and the digest are kept.",
         shown="`67108864`: 64 MiB",
     )
+    reparse: str | None = _setting(
+        None,
+        _optional_text,
+        "Id or name of a run whose kept responses the spider parses again, in a new run that sends no request. See the"
+        " command `reparse`.",
+        shown="none: crawl",
+    )
     scope: Scope = _setting(
         Scope.from_setting({}),
         lambda value: Scope.from_setting(_from_json(value)),

@@ -42,6 +42,7 @@ EXCLUSIONS: Final[Mapping[str, str]] = {
 HOLDS: Final[Mapping[str, str]] = {
     "not_before": "Its request asked for a time, and that has not come.",
     robots.ROBOTS_PENDING: "Its origin's robots.txt is being fetched, and others must not wait at its gate meanwhile.",
+    "reparse.offline": "A run that parses an earlier one again sends no request, and that one has no response of it.",
     "depth.limit": "It is further from the seeds than `DEPTH_LIMIT`. A shorter way to it releases it.",
     "request.unserialisable": "Its request lived in memory only and died with its process. A further reference releases"
     " it.",
@@ -72,6 +73,7 @@ REASONS: Final[Mapping[str, str]] = {
     "response.ignored": "A middleware dropped the response.",
     "visit.waiting": "A further request for it was waiting until this one ended.",
     "request.unrestorable": "Its stored request cannot be made again, because the spider has changed.",
+    "reparse.recorded": "An earlier run has its response, which is parsed again.",
     "evidence.kept": "The process that worked on it is gone, and evidence of its response answers it.",
     "evidence.replayed": "It was answered from evidence: nothing of it went on the wire.",
     "lease.lost": "The process that worked on it is gone.",

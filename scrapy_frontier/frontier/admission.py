@@ -61,11 +61,21 @@ class Admission:
         self._scope = scope
         self._domains = domains
         self.limits = limits
+        self.hold: Verdict | None = None
+        """What becomes of every URL that would be admitted, in a run that sends no requests."""
 
     def verdict(
         self, request: Request, resolved: Resolved, depth: int = 0
     ) -> tuple[Verdict, str | None]:
-        """Whether the scope admits a URL, and the waiver that let it in where it would not have been."""
+        """Whether a URL is admitted, and the waiver that let it in where it would not have been."""
+        verdict, waiver = self._by_scope(request, resolved, depth)
+        if self.hold is not None and verdict.event is Event.ENQUEUE:
+            return self.hold, waiver
+        return verdict, waiver
+
+    def _by_scope(
+        self, request: Request, resolved: Resolved, depth: int
+    ) -> tuple[Verdict, str | None]:
         decision = self._scope.decide(resolved.url, resolved.origin)
         if isinstance(decision, Excluded):
             return _exclusion(decision), None

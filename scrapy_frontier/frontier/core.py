@@ -106,7 +106,7 @@ class Frontier:
         from scrapy_frontier.frontier.life import open_frontier
 
         self._open = await open_frontier(self, spider)
-        self._open.leases.start()
+        self._open.start()
 
     async def close(self, reason: str) -> None:
         """Write what is left and how the run ended. `reason` is Scrapy's reason for closing the spider."""
@@ -270,7 +270,7 @@ class Frontier:
         opened = self._open
         if opened is None or self.error is not None:
             return False
-        return opened.dispatch.is_pending or opened.writer.owes_work or opened.replays.is_pending
+        return opened.dispatch.is_pending or opened.writer.owes_work or opened.has_replays
 
     @property
     def has_work_left(self) -> bool:
@@ -279,7 +279,7 @@ class Frontier:
         return self.error is not None or bool(
             any(not attempt.is_lost for attempt in self.attempts.values())
             or self._replacements
-            or (opened and (opened.dispatch.is_pending or opened.replays.is_pending))
+            or (opened and (opened.dispatch.is_pending or opened.has_replays))
         )
 
     def _hand_out(self, request: Request, pick: Pick) -> Request:
@@ -331,6 +331,8 @@ class Frontier:
         attempt = self.attempts.get(request)
         if attempt is not None and attempt.replay is not None:
             return await self.opened.evidence_of(attempt).replay(attempt)
+        if self.opened.reparse is not None:
+            return await self.opened.reparse.answer(request, attempt)
         if attempt is None:
             attempt = await direct.admit(self, request, CURRENT_ATTEMPT.get())
         if attempt.granted is not None and not await attempt.granted:

@@ -8,6 +8,7 @@ ends the page.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from scrapy_frontier.frontier.attempts import Attempt
     from scrapy_frontier.frontier.core import Frontier
     from scrapy_frontier.settings import FrontierSettings
+
+logger = logging.getLogger(__name__)
 
 THREADS: Final = 4
 """Writers of artifacts: while one waits for the disk, another compresses."""
@@ -125,6 +128,14 @@ class Evidence:
             flags=list(record.flags),
             protocol=record.protocol,
         )
+
+    def is_kept(self, digest: bytes) -> bool:
+        """Whether the record of a response can be read and says that its body was kept."""
+        try:
+            return ResponseRecord.load(self.artifacts.get(digest)).body.is_kept
+        except ArtifactError as error:
+            logger.error("%s", error, extra={"action": "evidence_unreadable"})
+            return False
 
     def is_whole(self, digest: bytes) -> bool:
         """Whether the body of a response was kept. Raises `ArtifactError` where that cannot be read."""

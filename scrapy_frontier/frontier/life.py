@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import logging
 import random
@@ -35,6 +36,7 @@ from scrapy_frontier.frontier.dispatch import Dispatch
 from scrapy_frontier.frontier.evidence import Evidence
 from scrapy_frontier.frontier.intake import Intake
 from scrapy_frontier.frontier.leases import Leases, warn_of_short_lease
+from scrapy_frontier.frontier.reparse import OFFLINE, Earlier, Reparse
 from scrapy_frontier.frontier.replays import Replays
 from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.robots import Robots
@@ -102,6 +104,7 @@ class Open:
     is_closing: bool = False
     evidence: Evidence | None = None
     replays: Replays = field(default_factory=Replays)
+    reparse: Reparse | None = None
 
     def restore(self, head: Head) -> Request:
         """The live request of a head. Raises `IdentityError` for one that cannot be made again."""
@@ -127,6 +130,17 @@ class Open:
     def fetches_robots(self, request: Request) -> bool:
         """Whether a request is one for robots.txt that the frontier issued itself."""
         return self.robots is not None and self.robots.fetcher.is_own(request)
+
+    def start(self) -> None:
+        """Begin with what goes on by itself while the run is open."""
+        self.leases.start()
+        if self.reparse is not None:
+            self.reparse.start()
+
+    @property
+    def has_replays(self) -> bool:
+        """Whether requests are still to be answered from evidence."""
+        return self.replays.is_pending or (self.reparse is not None and self.reparse.is_pending)
 
     def evidence_of(self, attempt: Attempt) -> Evidence:
         """The keeper of the response that answers an attempt. Raises `ArtifactError` where there is none."""
@@ -158,15 +172,19 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     warn_of_short_lease(settings.lease_s, scrapy_settings)
     rules = politeness.rules(scrapy_settings, spider)
     limits = Limits.from_settings(scrapy_settings)
-    robots_rules = robots_setup.rules(settings, scrapy_settings)
+    # Without a request there is nothing that a robots.txt could forbid.
+    robots_rules = robots_setup.rules(settings, scrapy_settings) if not settings.reparse else None
     retry_rules = retries.rules(settings, scrapy_settings)
     retry_lists = retries.Lists.from_settings(scrapy_settings)
+    if settings.reparse:
+        retry_lists = dataclasses.replace(retry_lists, is_enabled=False)
     url = store_url(scrapy_settings)
     _make_directory(scrapy_settings, url)
     with ExitStack() as undo:
         store = open_store(url, create=True, synchronous=settings.synchronous)
         undo.callback(store.close)
-        lock, run = _open_run(store, settings, spider, scrapy_settings)
+        earlier = Earlier.find(store, settings.reparse, spider.name) if settings.reparse else None
+        lock, run = _open_run(store, settings, spider, scrapy_settings, earlier)
         undo.callback(lock.release)
         lease_policy = LeasePolicy(settings.lease_s, settings.lease_expiries)
         applier = Applier(run.run_id, run.context_id, run.session_id, lease_policy)
@@ -221,6 +239,9 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             frontier, robots_rules, writer, dispatch.robots
         )
         opened.evidence, opened.replays = evidence, replays
+        if earlier is not None:
+            admission.hold = OFFLINE
+            opened.reparse = Reparse(frontier, earlier)
         writer.start()
         undo.pop_all()
     seams.forbid_hidden_repeats(engine)
@@ -252,6 +273,8 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     opened.is_closing = True
     opened.waker.cancel()
     opened.leases.stop()
+    if opened.reparse is not None:
+        opened.reparse.stop()
     if frontier.error is None:
         opened.intake.flush_loose()
     frontier.is_closed = True
@@ -356,7 +379,11 @@ def _make_directory(settings: BaseSettings, url: str) -> None:
 
 
 def _open_run(
-    store: Store, settings: FrontierSettings, spider: Spider, scrapy_settings: Any
+    store: Store,
+    settings: FrontierSettings,
+    spider: Spider,
+    scrapy_settings: Any,
+    earlier: Earlier | None,
 ) -> tuple[RunLock, runs.OpenRun]:
     name, job = settings.run, scrapy_settings.get("JOBDIR")
     is_own = False
@@ -364,13 +391,18 @@ def _open_run(
         name = str(Path(job).resolve())
         # A job's folder may have been moved, with its store in it.
         is_own = store.path is not None and store.path.parent == Path(job).resolve()
-    run_id = runs.find_unfinished(store, spider.name, name, is_own=is_own)
+    if earlier is not None:
+        name, run_id = settings.run or earlier.new_name, None
+    else:
+        run_id = runs.find_unfinished(store, spider.name, name, is_own=is_own)
     policy = reports.policy(settings, scrapy_settings, spider)
     versions = {name: version(name) for name in ("scrapy", "twisted", "scrapy-frontier")}
     versions[store.library.name] = store.library.version
     if settings.artifacts is not None:
         # So that a command finds it; the place beside the store moves with the store.
         versions["artifacts"] = open_artifacts(settings.artifacts, None).url
+    if earlier is not None:
+        versions["reparse_of"] = str(earlier.run_id)
     lock = RunLock(store, run_id) if run_id is not None else None
     if lock is not None:
         lock.acquire()

@@ -5,9 +5,10 @@ They pass the engine and all middlewares as others do, without a place at a gate
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_frontier.clock import milliseconds
@@ -40,11 +41,29 @@ class Replays:
 
     def __init__(self, waiting: Iterable[Replay] = ()) -> None:
         self._waiting = deque(waiting)
+        self._asked = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting) + self._asked
 
     @property
     def is_pending(self) -> bool:
-        """Whether one waits."""
-        return bool(self._waiting)
+        """Whether one waits, or waits for its lease."""
+        return len(self) > 0
+
+    def add_when(
+        self, granted: asyncio.Future[bool], replay: Replay, wake: Callable[[], None]
+    ) -> None:
+        """Add one as soon as its lease is granted, and wake the engine."""
+        self._asked += 1
+
+        def settle(done: asyncio.Future[bool]) -> None:
+            self._asked -= 1
+            if not done.cancelled() and done.result():
+                self._waiting.append(replay)
+            wake()
+
+        granted.add_done_callback(settle)
 
     @property
     def leases(self) -> list[Lease]:

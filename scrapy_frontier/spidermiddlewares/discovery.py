@@ -53,7 +53,9 @@ class DiscoveryMiddleware:
             self._watch_sitemaps(spider)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Hand on seeds at the pace of the writer."""
+        """Hand on seeds at the pace of the writer; none where an earlier run is parsed again."""
+        if self.frontier.settings.reparse:
+            return
         async for item in start:
             if isinstance(item, RejectedRequest):
                 self.frontier.reject_seed(item.rejection)
