@@ -137,7 +137,8 @@ def watch_transfers(engine: ExecutionEngine, frontier: Frontier) -> None:
         leases = frontier.opened.leases
         leases.transfers(request, asyncio.current_task())
         try:
-            response = await transfer(request)
+            with frontier.transferring(request):
+                response = await transfer(request)
         except asyncio.CancelledError as error:
             lost = leases.transfers(request, None)
             if lost is None:

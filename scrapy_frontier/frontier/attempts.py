@@ -40,10 +40,12 @@ class Attempt:
         "body",
         "cause",
         "committed",
+        "connection",
         "depth",
         "exception",
         "gate_key",
         "granted",
+        "handshake_fault",
         "has_place",
         "is_captured",
         "is_charged",
@@ -64,6 +66,7 @@ class Attempt:
         "signs",
         "signs_seen",
         "status",
+        "tls",
         "transfer",
         "url",
         "user_slot",
@@ -112,6 +115,12 @@ class Attempt:
         self.signs_seen = 0
         self.is_sent: bool | None = None
         """Whether the request may have reached the server; None where nobody can tell."""
+        self.handshake_fault = ""
+        """The kind of the fault that its TLS handshake has come to."""
+        self.connection: Any = None
+        """The connection that its request went out on, where that is known."""
+        self.tls: Any = None
+        """What speaks TLS on that connection."""
         self.is_whole = True
         """Whether its response is all of what was asked for."""
         self.cause = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -76,7 +76,7 @@ class Frontier:
         self.judged_hops: set[Request] = set()
         """Next hops that a redirect middleware of ours has let pass."""
         self.next_attempts: dict[Request, Judgement] = {}
-        """Requests of next attempts, on their way from the retry middleware, and why there is to be one."""
+        """Requests of next attempts, on their way from the retry middleware."""
         self._replacements: dict[Request, Attempt] = {}
         self._open: Open | None = None
 
@@ -146,7 +146,6 @@ class Frontier:
         if self._open is not None:
             self._open.dispatch.abandon(IgnoreRequest(STOPPING))
             self._open.wire.abandon(IgnoreRequest(STOPPING))
-        if self._open is not None:
             self._open.close_spider(ERROR_REASON)
 
     # References
@@ -322,6 +321,10 @@ class Frontier:
         finally:
             CURRENT_ATTEMPT.reset(token)
             CURRENT_PAGE.reset(page)
+
+    def transferring(self, request: Request) -> AbstractContextManager[None]:
+        """The context in which a request goes over the wire."""
+        return outcomes.transferring(self, self.attempts.get(request))
 
     async def admit(self, request: Request) -> Response | None:
         """Hold a request until it may go on the wire. Raises `IgnoreRequest` where it may not.

@@ -19,6 +19,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_frontier import failpoints, seams
 from scrapy_frontier.clock import milliseconds
+from scrapy_frontier.connections import watch_connections
 from scrapy_frontier.errors import ArtifactError, ConfigError, FrontierError, IdentityError
 from scrapy_frontier.frontier import (
     judging,
@@ -45,6 +46,7 @@ from scrapy_frontier.frontier.wire import Wire
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.policy.scope import DomainScope
 from scrapy_frontier.resolver import warn_of_unused
+from scrapy_frontier.resolver.literals import resolve_literals
 from scrapy_frontier.scheduling import BandTable, Schedule
 from scrapy_frontier.settings import FrontierSettings, store_url
 from scrapy_frontier.states import Disposition, Event
@@ -245,6 +247,8 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         writer.start()
         undo.pop_all()
     seams.forbid_hidden_repeats(engine)
+    watch_connections(engine)
+    resolve_literals()
     seams.watch_downloads(engine, frontier)
     seams.watch_transfers(engine, frontier)
     seams.watch_pages(engine, frontier)

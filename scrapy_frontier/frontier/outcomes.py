@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
+from scrapy_frontier.connections import TRANSFER, keep_what_arrives, part
 from scrapy_frontier.frontier.wholeness import DATALOSS, fault_of_body
 from scrapy_frontier.policy.retry import fault_kind
 from scrapy_frontier.resolver import look_up_fault
@@ -16,6 +19,27 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.frontier.attempts import Attempt
     from scrapy_frontier.frontier.core import Frontier
+
+
+@contextmanager
+def transferring(frontier: Frontier, attempt: Attempt | None) -> Iterator[None]:
+    """The context in which the request of an attempt goes over the wire."""
+    token = TRANSFER.set(attempt)
+    timer = None
+    if attempt is not None and not fails_on_dataloss(frontier, attempt.request):
+        settings = frontier.crawler.settings
+        timeout_s = attempt.request.meta.get("download_timeout") or settings.getfloat(
+            "DOWNLOAD_TIMEOUT"
+        )
+        timer = keep_what_arrives(attempt, timeout_s) if timeout_s else None
+    try:
+        yield
+    finally:
+        TRANSFER.reset(token)
+        if timer is not None:
+            timer.cancel()
+        if attempt is not None:
+            part(attempt)
 
 
 def answered(frontier: Frontier, attempt: Attempt, response: Response) -> None:
@@ -52,4 +76,6 @@ def _refined(attempt: Attempt, kind: str) -> str:
     """The kind of a fault with what only this process knows: how far the request came."""
     if kind == "timeout" and attempt.is_sent is False:
         return "connect_timeout"
+    if kind == "reset" or (kind == "tls.untrusted" and attempt.handshake_fault != "tls.cut"):
+        kind = attempt.handshake_fault or kind
     return look_up_fault(attempt.request) or kind if kind == "dns" else kind

@@ -52,7 +52,7 @@ class Answer:
     `delay_s` passes before the first byte, and the body is spread over `trickle_s`.
     `content_length` is sent as it stands, true or not; the server closes the connection after such
     an answer. `raw` replaces status line, headers and body by bytes of your own. With a `fault`,
-    what `sent` says goes out and then the connection fails.
+    what `sent` says goes out, or all of `raw`, and then the connection fails.
     """
 
     body: str | bytes = b""

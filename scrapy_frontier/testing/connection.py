@@ -244,6 +244,8 @@ def _message(answer: Answer, request: Request) -> bytes:
 
 
 def _before_fault(answer: Answer, request: Request) -> bytes:
+    if answer.raw is not None:
+        return answer.raw
     if answer.sent == "nothing":
         return b""
     if answer.sent == "head":

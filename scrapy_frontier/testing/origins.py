@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Awaitable
 from inspect import isawaitable
 
@@ -16,19 +17,30 @@ class Origin:
     """One scheme, host and port, and its script.
 
     The port is bound at once, so that the URL can be written into pages before the server starts;
-    port 0 lets the system choose. Raises OSError where the port is taken.
+    port 0 lets the system choose. Raises OSError where the port is taken. With `tls`, a server's
+    context (see `testing.certificates`), it speaks HTTPS.
 
     A request finds its route by its whole target with the query, then by its path, then by the
     longest prefix that was given as `/prefix*`, and at last by `otherwise`, which is a plain 404 at
     first.
     """
 
-    def __init__(self, name: str, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.name = name
         self.host = host
-        self.listener = socket.create_server((host, port), backlog=BACKLOG)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
         self.port: int = self.listener.getsockname()[1]
-        self.url = f"http://{host}:{self.port}"
+        self.tls = tls
+        written = f"[{host}]" if ":" in host else host
+        self.url = f"{'https' if tls else 'http'}://{written}:{self.port}"
         self.routes: dict[str, Route] = {}
         self.otherwise: Route = NOT_FOUND
         self.in_flight = 0

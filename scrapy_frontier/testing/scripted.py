@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -55,14 +56,21 @@ class ScriptedServer:
     ) -> None:
         self.stop()
 
-    def origin(self, name: str = "main", host: str = "127.0.0.1", port: int = 0) -> Origin:
+    def origin(
+        self,
+        name: str = "main",
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        tls: ssl.SSLContext | None = None,
+    ) -> Origin:
         """Open one more origin on a loopback address; port 0 takes a free one.
 
         Raises ValueError where the name is in use, OSError where the port is.
         """
         if name in self.origins:
             raise ValueError(f"there is an origin {name!r} already: choose another name")
-        origin = Origin(name, host, port)
+        origin = Origin(name, host, port, tls=tls)
         self.origins[name] = origin
         if self._loop:
             asyncio.run_coroutine_threadsafe(self._listen(origin), self._loop).result()
@@ -103,7 +111,9 @@ class ScriptedServer:
             return Connection(origin, self.log, self._connections)
 
         loop = asyncio.get_running_loop()
-        self._listeners.append(await loop.create_server(accept, sock=origin.listener))
+        self._listeners.append(
+            await loop.create_server(accept, sock=origin.listener, ssl=origin.tls)
+        )
 
     async def _hang_up(self) -> None:
         for listener in self._listeners:

@@ -252,6 +252,33 @@ async def test_handlers_have_a_pool_that_can_be_kept_from_repeating(lab: Lab) ->
     assert pools[0].retryAutomatically is True
 
 
+async def test_connections_tell_what_their_requests_and_bodies_come_to(lab: Lab) -> None:
+    """The names that `scrapy_frontier.connections` relies on, of the pool and of what decodes a body."""
+    seen: dict[str, Any] = {}
+
+    def look(engine: Any) -> None:
+        pool = engine.downloader.handlers._get_handler("http")._pool
+        get = pool.getConnection
+
+        def watched(key: Any, endpoint: Any) -> Any:
+            return get(key, endpoint).addCallback(lambda made: seen.setdefault("made", made))
+
+        def received(data: bytes, request: Any) -> None:
+            parser = seen["made"]._parser
+            seen["decoder"] = type(parser.bodyDecoder).__name__
+            seen["ends"] = hasattr(parser.bodyDecoder, "noMoreData")
+
+        assert isinstance(pool._factory, type)
+        pool.getConnection = watched
+        engine.signals.connect(received, signals.bytes_received, weak=False)
+        seen["received"] = received
+
+    lab.main.otherwise = Answer("any" * 50_000, trickle_s=0.1)
+    await plain_crawl(lab, Follower, look)
+    assert hasattr(seen["made"].transport, "abortConnection")
+    assert seen["ends"], seen
+
+
 async def test_failed_download_is_not_repeated_behind_the_account(lab: Lab) -> None:
     """With the frontier, a GET that dies on a kept connection reaches the server once."""
     lab.main.on("/", page("", ["/dead"]))

@@ -1,0 +1,142 @@
+"""What Twisted's connections know and do not tell: whether a request went out, and how a body came to its end.
+
+The private names that this relies on, held to it by `tests/crawl/test_seams.py` as those of `seams.py` are:
+
+- `handler._pool.getConnection(key, endpoint)`: every request over HTTP/1.1 asks it for its connection, in the context
+  of its transfer; `handler._pool._factory` builds the protocols of the connections.
+- `protocol.transport._handshakeDone` and `._tlsConnection`, where TLS is spoken, and OpenSSL's `SSL_get_verify_result`:
+  how its handshake went.
+- `protocol._parser.bodyDecoder`: what knows where the body ends; its `noMoreData()` raises where it has not ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+from OpenSSL import SSL
+from twisted.internet.error import ConnectionAborted, ConnectionLost
+from twisted.web.http import _DataLoss
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.core.engine import ExecutionEngine
+    from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
+
+    from scrapy_frontier.frontier.attempts import Attempt
+
+TRANSFER: ContextVar[Attempt | None] = ContextVar("frontier_transfer", default=None)
+"""The attempt whose transfer runs in this context."""
+
+MARGIN: Final = 0.05
+"""A transfer is ended this part of its timeout before the timeout, to keep what has arrived."""
+
+
+CERTIFICATE_FAULTS: Final = {
+    9: "tls.expired",
+    10: "tls.expired",
+    18: "tls.untrusted",
+    19: "tls.untrusted",
+    20: "tls.untrusted",
+    21: "tls.untrusted",
+    62: "tls.wrong_host",
+    64: "tls.wrong_host",
+}
+"""OpenSSL's results of a verification (x509_vfy.h) as kinds of faults; its exceptions do not tell them apart."""
+
+
+def watch_connections(engine: ExecutionEngine) -> None:
+    """Follow the requests onto their connections; a connection that is reset does not end a body well."""
+    for scheme in ("http", "https"):
+        pool = getattr(engine.downloader.handlers._get_handler(scheme), "_pool", None)
+        if hasattr(pool, "getConnection") and hasattr(pool, "_factory"):
+            _watch_pool(pool)
+
+
+def keep_what_arrives(attempt: Attempt, timeout_s: float) -> asyncio.TimerHandle:
+    """Shortly before its timeout, end a transfer that is in the middle of its body, so that this part is kept."""
+
+    def cut() -> None:
+        connection = attempt.connection
+        if connection is not None and _decoder(connection) is not None:
+            connection.transport.abortConnection()
+
+    delay_s = timeout_s - min(0.2, timeout_s * MARGIN)
+    return asyncio.get_running_loop().call_later(delay_s, cut)
+
+
+def part(attempt: Attempt) -> None:
+    """The transfer is over: note how the handshake went, and let the connection go."""
+    transport = getattr(attempt.connection, "transport", None)
+    tls, attempt.connection, attempt.tls = attempt.tls, None, None
+    if tls is not None and not getattr(transport, "_handshakeDone", True):
+        attempt.is_sent = False
+        attempt.handshake_fault = _certificate_fault(tls) or "tls.cut"
+
+
+def _watch_pool(pool: Any) -> None:
+    get: Callable[..., Deferred[Any]] = pool.getConnection
+
+    def watched(key: Any, endpoint: Any) -> Deferred[Any]:
+        attempt = TRANSFER.get()
+        connecting = get(key, endpoint)
+        if attempt is None:
+            return connecting
+        attempt.is_sent = False
+
+        def connected(connection: Any) -> Any:
+            attempt.is_sent = True
+            attempt.connection = connection
+            # It is gone from there once the handshake has failed.
+            attempt.tls = getattr(connection.transport, "_tlsConnection", None)
+            return connection
+
+        return connecting.addCallback(connected)
+
+    class Factory(pool._factory):  # type: ignore[misc]
+        """Builds protocols that take a reset for what it is."""
+
+        def buildProtocol(self, addr: Any) -> Any:  # noqa: N802  # Twisted's interface
+            return _heed_reset(super().buildProtocol(addr))
+
+    pool.getConnection = watched
+    pool._factory = Factory
+
+
+def _certificate_fault(tls: Any) -> str | None:
+    """What OpenSSL has found wrong with a certificate; only read: verification itself is Twisted's affair."""
+    try:
+        found = SSL._lib.SSL_get_verify_result(tls._ssl)  # type: ignore[attr-defined]
+    except AttributeError:
+        return None
+    return CERTIFICATE_FAULTS.get(found)
+
+
+def _heed_reset(protocol: Any) -> Any:
+    """Only the server's closing ends a body without a length (RFC 9112, section 6.3, item 8); a reset is an error."""
+    lost: Callable[[Failure], None] = protocol.connectionLost
+
+    def watched(reason: Failure) -> None:
+        is_reset = isinstance(reason.value, (ConnectionLost, ConnectionAborted))
+        if is_reset and _decoder(protocol) is not None:
+            protocol._parser.bodyDecoder = _CutBody()
+        lost(reason)
+
+    protocol.connectionLost = watched
+    return protocol
+
+
+def _decoder(protocol: Any) -> Any:
+    """What decodes the body that is arriving on a connection; None where none is."""
+    return getattr(getattr(protocol, "_parser", None), "bodyDecoder", None)
+
+
+class _CutBody:
+    """Stands in for the decoder of a body that was cut."""
+
+    def noMoreData(self) -> None:  # noqa: N802  # Twisted's name
+        """The connection is gone."""
+        raise _DataLoss("the connection broke off")
