@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.identity import ParameterRules
+from scrapy_frontier.policy.budgets import PlaceBudgets
 from scrapy_frontier.policy.retry import RetryRule, read_rules
 from scrapy_frontier.policy.scope import Scope
 
@@ -54,11 +55,19 @@ def _count(value: Any) -> int:
     return number
 
 
+def _limit(value: Any) -> int | None:
+    return None if value in (None, "") else _count(value)
+
+
 def _seconds(value: Any) -> float:
     number = float(value)
     if not math.isfinite(number) or number <= 0:
         raise ValueError("must be a number of seconds above 0")
     return number
+
+
+def _optional_seconds(value: Any) -> float | None:
+    return None if value in (None, "") else _seconds(value)
 
 
 def _optional_days(value: Any) -> float | None:
@@ -259,6 +268,59 @@ class FrontierSettings:
         3,
         _count,
         "Expired leases of a URL after which it is given up and becomes a dead letter.",
+    )
+    max_urls: int | None = _setting(
+        None,
+        _limit,
+        "Budget: accepted URLs of the run. What is discovered beyond it is held back (`budget.urls`).",
+        shown="no limit",
+    )
+    max_urls_per_origin: int | None = _setting(
+        None,
+        _limit,
+        "Budget: accepted URLs of each origin (`budget.origin_urls`).",
+        shown="no limit",
+    )
+    max_queries_per_path: int | None = _setting(
+        None,
+        _limit,
+        "Budget: accepted URLs that differ in their query alone, for each path of an origin (`budget.queries`).",
+        shown="no limit",
+    )
+    max_bytes: int | None = _setting(
+        None,
+        _limit,
+        "Budget: bytes of all response bodies of the run, as they came over the wire. When they are spent the spider is"
+        " closed, with the stop reason `budget:bytes`.",
+        shown="no limit",
+    )
+    max_bytes_per_origin: int | None = _setting(
+        None,
+        _limit,
+        "Budget: bytes of the response bodies of each origin, as they came over the wire. When they are spent the"
+        " origin's other URLs are held back (`budget.origin_bytes`).",
+        shown="no limit",
+    )
+    max_duration_s: float | None = _setting(
+        None,
+        _optional_seconds,
+        "Budget: seconds that the run may take, all its sessions together. Then the spider is closed, with the stop"
+        " reason `deadline`.",
+        shown="no limit",
+    )
+    max_pending: int | None = _setting(
+        None,
+        _limit,
+        "Bounds the queue: while this many URLs wait, what is discovered is held back (`budget.pending`), and let in as"
+        " room comes.",
+        shown="no limit",
+    )
+    place_budgets: PlaceBudgets = _setting(
+        PlaceBudgets(),
+        lambda value: PlaceBudgets.from_setting(_from_json(value)),
+        'Budgets of places, by name: `{"archive": {"place": "https://example.com/archive/", "urls": 500,'
+        ' "depth": 3, "queries": 10}}`. Each limit may be left out.',
+        shown="`{}`: none",
     )
     link_inventory: bool = _setting(
         False,

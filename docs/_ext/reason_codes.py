@@ -14,7 +14,7 @@ from typing import Final
 
 import scrapy_frontier
 from scrapy_frontier.identity import rejections
-from scrapy_frontier.policy import leases, robots, scope
+from scrapy_frontier.policy import budgets, leases, robots, scope
 
 PACKAGE: Final = Path(scrapy_frontier.__file__).parent
 
@@ -44,6 +44,16 @@ HOLDS: Final[Mapping[str, str]] = {
     robots.ROBOTS_PENDING: "Its origin's robots.txt is being fetched, and others must not wait at its gate meanwhile.",
     "reparse.offline": "A run that parses an earlier one again sends no request, and that one has no response of it.",
     "depth.limit": "It is further from the seeds than `DEPTH_LIMIT`. A shorter way to it releases it.",
+    budgets.URLS: "The run has accepted as many URLs as `FRONTIER_MAX_URLS`.",
+    budgets.ORIGIN_URLS: "The origin has as many accepted URLs as `FRONTIER_MAX_URLS_PER_ORIGIN`.",
+    budgets.QUERIES: "The path has been accepted with as many queries as `FRONTIER_MAX_QUERIES_PER_PATH`.",
+    budgets.PLACE_URLS: "A place of `FRONTIER_PLACE_BUDGETS` has as many accepted URLs as its `urls`.",
+    budgets.PLACE_QUERIES: "A path in a place of `FRONTIER_PLACE_BUDGETS` has been accepted with as many queries as its"
+    " `queries`.",
+    budgets.PLACE_DEPTH: "It is further from the seeds than the `depth` of a place in `FRONTIER_PLACE_BUDGETS`. A"
+    " shorter way to it releases it.",
+    budgets.ORIGIN_BYTES: "The responses of its origin have brought as many bytes as `FRONTIER_MAX_BYTES_PER_ORIGIN`.",
+    budgets.PENDING: "As many URLs wait in the queue as `FRONTIER_MAX_PENDING`; it is let in as room comes.",
     "request.unserialisable": "Its request lived in memory only and died with its process. A further reference releases"
     " it.",
 }
@@ -58,6 +68,7 @@ REASONS: Final[Mapping[str, str]] = {
     robots.ROBOTS_UNREACHABLE: "Its origin's robots.txt cannot be had.",
     robots.ROBOTS_CLOSED: "Its origin's robots.txt could not be had, and this run has stopped trying.",
     "robots.settled": "It is known what its origin's robots.txt says.",
+    "budget.room": "There is room in the queue again.",
     "band.{band}": "It was handed out, from this priority band.",
     "engine.direct": "It was issued past the scheduler and has its place at the gate.",
     "http.{status}": "The response has this status.",
@@ -80,7 +91,7 @@ REASONS: Final[Mapping[str, str]] = {
     leases.EXPIRED: "Its worker showed no sign of work for `FRONTIER_LEASE` seconds.",
     leases.EXHAUSTED: "That has happened `FRONTIER_LEASE_EXPIRIES` times, and it is given up.",
     "engine.abandoned": "Whoever issued it past the scheduler is gone.",
-    "policy.changed": "Another policy version lets it in.",
+    "policy.changed": "Another policy version lets it in: its scope, or a budget that has been raised.",
 }
 """All other codes, of transitions and of attempts."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.identity import Resolved, host_of
+from scrapy_frontier.policy.budgets import Budgets, Claim
 from scrapy_frontier.policy.scope import Allowed, DomainScope, Excluded, Scope
 from scrapy_frontier.states import Event
 from scrapy_frontier.store.messages import Reason, Verdict
@@ -19,6 +20,8 @@ from scrapy_frontier.store.rows import RANKS
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.settings import BaseSettings
+
+    from scrapy_frontier.settings import FrontierSettings
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +60,17 @@ def _limit(settings: BaseSettings, name: str) -> int:
 class Admission:
     """Decides on references by the scope, the spider's domains, and the depth."""
 
-    def __init__(self, scope: Scope, domains: Callable[[], DomainScope], limits: Limits) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        domains: Callable[[], DomainScope],
+        limits: Limits,
+        budgets: Budgets | None = None,
+    ) -> None:
         self._scope = scope
         self._domains = domains
         self.limits = limits
+        self.budgets = Budgets() if budgets is None else budgets
         self.hold: Verdict | None = None
         """What becomes of every URL that would be admitted, in a run that sends no requests."""
 
@@ -81,20 +91,37 @@ class Admission:
             return _exclusion(decision), None
         decision = self._domains().decide(host_of(resolved.origin))
         if isinstance(decision, Allowed):
-            return self._by_depth(depth), None
+            return self.by_depth(resolved, depth), None
         waiver = waiver_of(request.dont_filter, request.meta)
         if waiver is not None:
             return Verdict(Event.ENQUEUE, Reason(f"waiver.{waiver}")), waiver
         return _exclusion(decision), None
 
-    def _by_depth(self, depth: int) -> Verdict:
-        """Hold what is further from the seeds than DEPTH_LIMIT, until a shorter way to it is found."""
+    def claims(self, resolved: Resolved) -> tuple[Claim, ...]:
+        """The budgets that a URL counts in, were it admitted."""
+        return self.budgets.claims(resolved.url, resolved.origin)
+
+    def by_depth(self, resolved: Resolved, depth: int) -> Verdict:
+        """Hold what is further from the seeds than a limit, until a shorter way to it is found."""
         limit = self.limits.depth
-        if not limit or depth <= limit:
-            return ADMITTED
-        return Verdict(
-            Event.DEFER, Reason(DEPTH_LIMIT, json.dumps({"depth": depth, "limit": limit}))
-        )
+        if limit and depth > limit:
+            return _hold(DEPTH_LIMIT, {"depth": depth, "limit": limit})
+        breach = self.budgets.too_deep(resolved.url, resolved.origin, depth)
+        return ADMITTED if breach is None else _hold(breach.rule, breach.inputs())
+
+
+def budgets_of(settings: FrontierSettings) -> Budgets:
+    """The budgets on admission that the settings name."""
+    return Budgets(
+        urls=settings.max_urls,
+        origin_urls=settings.max_urls_per_origin,
+        queries=settings.max_queries_per_path,
+        places=settings.place_budgets,
+    )
+
+
+def _hold(rule: str, inputs: Mapping[str, Any]) -> Verdict:
+    return Verdict(Event.DEFER, Reason(rule, json.dumps(inputs, ensure_ascii=False)))
 
 
 def waiver_of(dont_filter: bool, meta: Mapping[Any, Any]) -> str | None:

@@ -148,6 +148,11 @@ class Frontier:
             self._open.wire.abandon(IgnoreRequest(STOPPING))
             self._open.close_spider(ERROR_REASON)
 
+    def close_spider(self, reason: str) -> None:
+        """Have the engine close the spider, for a reason of the frontier's own."""
+        if self._open is not None:
+            self._open.close_spider(reason)
+
     # References
 
     def enqueue(self, request: Request) -> bool:
@@ -390,6 +395,7 @@ class Frontier:
         if self.error is not None:
             raise IgnoreRequest(STOPPING)
         outcomes.answered(self, attempt, response)
+        self.opened.spending.take(attempt.url, len(response.body))
         finding = capture(response, REPLAYED if attempt.replay is not None else attempt.cause)
         evidence = await keep(self, attempt, response, finding.payload)
         attempt.status = response.status

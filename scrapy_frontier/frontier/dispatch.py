@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_frontier.clock import milliseconds
+from scrapy_frontier.frontier.backpressure import Backpressure
 from scrapy_frontier.frontier.cold import LIMIT, ColdOrigins
 from scrapy_frontier.frontier.robots_gates import RobotsGates
 from scrapy_frontier.identity import host_of
@@ -23,13 +24,22 @@ from scrapy_frontier.scheduling import DueQueue, DueRefill, GateState, Refill, S
 from scrapy_frontier.scheduling import Head as Scheduled
 from scrapy_frontier.scheduling import Pick as Picked
 from scrapy_frontier.store import rows
-from scrapy_frontier.store.messages import Committed, Due, Head, OriginTiming, Read, Reason
+from scrapy_frontier.store.messages import (
+    Committed,
+    Due,
+    Head,
+    HoldBack,
+    OriginTiming,
+    Read,
+    Reason,
+)
 from scrapy_frontier.store.rows import cursor_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from scrapy_frontier.clock import Clock
+    from scrapy_frontier.frontier.spending import Spending
     from scrapy_frontier.seams import Waker
     from scrapy_frontier.store.writer import Writer
 
@@ -60,6 +70,8 @@ class Dispatch:
         waker: Waker,
         run_id: int,
         random_source: random.Random,
+        spending: Spending,
+        max_pending: int | None = None,
     ) -> None:
         self._schedule = schedule
         self._writer = writer
@@ -79,6 +91,8 @@ class Dispatch:
         """Told of each URL that robots.txt keeps from being handed out."""
         self.robots = RobotsGates(schedule, writer, clock, base_policy)
         self._policy = self.robots.policy
+        self._spending = spending
+        self.backpressure: Backpressure = Backpressure(writer, clock, run_id, max_pending)
         self.scheduled: int = 0
         """Identities in state `scheduled`, in memory or in the store, not handed out."""
         self.timed: int = 0
@@ -91,12 +105,18 @@ class Dispatch:
     @property
     def is_pending(self) -> bool:
         """Whether anything is left to hand out, now or later in this run."""
-        return self.scheduled > self.robots.unreachable or self.timed > 0 or self.robots.is_waiting
+        return (
+            self.scheduled > self.robots.unreachable
+            or self.timed > 0
+            or self.backpressure.held_back > 0
+            or self.robots.is_waiting
+        )
 
     @property
     def has_unresolved(self) -> bool:
         """Whether a resumed run would find something to do."""
-        return self.scheduled > 0 or self.timed > 0 or self.robots.deferred_count > 0
+        waiting = self.scheduled + self.timed + self.backpressure.held_back
+        return waiting > 0 or self.robots.deferred_count > 0
 
     @property
     def heads(self) -> int:
@@ -115,6 +135,7 @@ class Dispatch:
         for origin, next_ms in rows.timings_after(cursor, self._run_id, milliseconds(now)):
             gate_key = gate_key_of(origin)
             self._kept[gate_key] = max(next_ms / 1000, self._kept.get(gate_key, 0.0))
+        self.backpressure.held_back = rows.count_held_back(cursor, self._run_id)
         self._cold.load(rows.scheduled_origins(cursor, self._run_id, LIMIT + 1), lambda _: False)
         self._schedule.cold_waiting = len(self._cold)
 
@@ -127,6 +148,7 @@ class Dispatch:
             self.scheduled += 1
             if not self.robots.arrived(head):
                 self._add(head, now)
+        self.backpressure.held_back += committed.held_back
         for due_ms, identity_id in committed.timed:
             self.timed += 1
             self._due.add(due_ms / 1000, identity_id)
@@ -235,10 +257,17 @@ class Dispatch:
         """The URL whose turn it is, its gate's place taken; None while nothing may go out."""
         now = self._clock.now()
         self._release_due(now)
+        self.backpressure.relieve(self.scheduled + self.timed)
         self._ask(now)
         while (pick := self._schedule.next(now)) is not None:
             head = pick.head.payload
             assert isinstance(head, Head)
+            breach = self._spending.breach(head.origin.partition(" (")[0])
+            if breach is not None:
+                self._schedule.cancel(pick.gate_key, now)
+                self._writer.send(HoldBack(head.identity_id, breach, milliseconds(now)))
+                self.scheduled -= 1
+                continue
             ruling, inputs = self.robots.ruling(head, pick.gate_key)
             if ruling is Ruling.ALLOWED:
                 return self._take(pick, head, inputs)

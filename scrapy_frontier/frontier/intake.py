@@ -257,6 +257,7 @@ class Intake:
         now_ms = self._now_ms()
         known = KnownUrl(key, is_suppressed=verdict.event is Event.EXCLUDE)
 
+        claims = self._admission.claims(resolved) if verdict.event is Event.ENQUEUE else ()
         record = self.record(request)
 
         def settle(answer: Known) -> None:
@@ -286,6 +287,7 @@ class Intake:
                 is_visit=is_visit,
                 seed=seed,
                 waiver=waiver,
+                claims=claims,
                 payload=request,
                 on_commit=settle,
             )

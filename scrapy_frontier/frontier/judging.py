@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_frontier.frontier.admission import waiver_of
 from scrapy_frontier.identity import Rejection, host_of, load, resolve
+from scrapy_frontier.policy.budgets import ORIGIN_BYTES
 from scrapy_frontier.policy.scope import DomainScope, Excluded, Scope
+from scrapy_frontier.states import Event
 from scrapy_frontier.store.messages import Reason
 
 if TYPE_CHECKING:
     from scrapy import Spider
 
-    from scrapy_frontier.frontier.recovery import Judge
+    from scrapy_frontier.frontier.admission import Admission
+    from scrapy_frontier.frontier.recovery import Judge, Room
+    from scrapy_frontier.policy.budgets import Claim
 
 
 def judge(scope: Scope, domains: Callable[[], DomainScope]) -> Judge:
@@ -35,6 +39,23 @@ def judge(scope: Scope, domains: Callable[[], DomainScope]) -> Judge:
         return None
 
     return excludes
+
+
+def room(admission: Admission, is_spent: Callable[[str], bool]) -> Room:
+    """Make the judge of what budgets have held back; `is_spent` of an origin: its bytes are spent."""
+
+    def claims(url: str, depth: int, rule: str) -> tuple[Claim, ...] | None:
+        resolved = resolve(url)
+        if isinstance(resolved, Rejection):
+            return None
+        if rule == ORIGIN_BYTES:
+            # It was accepted before, and counts already.
+            return None if is_spent(resolved.origin) else ()
+        if admission.by_depth(resolved, depth).event is Event.DEFER:
+            return None
+        return admission.claims(resolved)
+
+    return claims
 
 
 class _Opaque:

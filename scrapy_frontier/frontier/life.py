@@ -30,7 +30,7 @@ from scrapy_frontier.frontier import (
     robots_setup,
     runs,
 )
-from scrapy_frontier.frontier.admission import Admission, Limits
+from scrapy_frontier.frontier.admission import Admission, Limits, budgets_of
 from scrapy_frontier.frontier.cut_off import CutOff, cut_off
 from scrapy_frontier.frontier.direct import Turns
 from scrapy_frontier.frontier.dispatch import Dispatch
@@ -42,7 +42,9 @@ from scrapy_frontier.frontier.replays import Replays
 from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.robots import Robots
 from scrapy_frontier.frontier.seeds import sift_start_urls
+from scrapy_frontier.frontier.spending import BYTES_REASON, DEADLINE_REASON, Allowance, Spending
 from scrapy_frontier.frontier.wire import Wire
+from scrapy_frontier.policy.budgets import URLS
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.policy.scope import DomainScope
 from scrapy_frontier.resolver import warn_of_unused
@@ -76,7 +78,14 @@ STOP_REASONS: Final[Mapping[str, str]] = {
     "shutdown": "operator",
     "cancelled": "operator",
     "closespider_timeout": "deadline",
-    "closespider_timeout_no_item": "deadline",
+    DEADLINE_REASON: "deadline",
+    BYTES_REASON: "budget:bytes",
+    "closespider_itemcount": "budget:items",
+    "closespider_pagecount": "budget:pages",
+    "closespider_errorcount": "budget:errors",
+    "closespider_pagecount_no_item": "budget:pages_without_item",
+    "closespider_timeout_no_item": "budget:time_without_item",
+    "memusage_exceeded": "budget:memory",
     "start_error": "error",
     "frontier_error": "error",
 }
@@ -101,6 +110,7 @@ class Open:
     wire: Wire
     leases: Leases
     retries: retries.Retries
+    spending: Spending
     robots: Robots | None = None
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
@@ -189,11 +199,22 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         lock, run = _open_run(store, settings, spider, scrapy_settings, earlier)
         undo.callback(lock.release)
         lease_policy = LeasePolicy(settings.lease_s, settings.lease_expiries)
-        applier = Applier(run.run_id, run.context_id, run.session_id, lease_policy)
+        applier = Applier(
+            run.run_id,
+            run.context_id,
+            run.session_id,
+            lease_policy,
+            max_pending=settings.max_pending,
+        )
         domains = judging.domains_of(spider)
+        admission = Admission(settings.scope, domains, limits, budgets_of(settings))
+        spending = Spending(Allowance.of(settings), frontier.close_spider)
+        with store.reader() as connection:
+            spending.resume(cursor_of(connection), run.run_id, run.session_id)
+        room = judging.room(admission, lambda origin: spending.breach(origin) is not None)
         evidence = _open_evidence(frontier, store)
         replays = _recover(
-            frontier, store, applier, run, domains, cut_off(rules, robots_rules), evidence
+            frontier, store, applier, run, domains, cut_off(rules, robots_rules), evidence, room
         )
         writer = Writer(
             store,
@@ -210,13 +231,20 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             longest_hold_s=max(settings.retry_after_cap_s * 1.1, settings.retry_max_delay_s),
         )
         dispatch = Dispatch(
-            schedule, rules, writer, frontier.clock, waker, run.run_id, random.Random()
+            schedule,
+            rules,
+            writer,
+            frontier.clock,
+            waker,
+            run.run_id,
+            random.Random(),
+            spending,
+            settings.max_pending,
         )
         dispatch.on_forbidden = frontier.drop
         with store.reader() as connection:
             dispatch.resume(connection)
         codec = RequestCodec(spider, settings.trusted_modules)
-        admission = Admission(settings.scope, domains, limits)
         intake = Intake(settings, admission, codec, writer, frontier.clock, dispatch.keep_volatile)
         wire = Wire(limits.in_flight)
         opened = Open(
@@ -236,6 +264,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             retries.Retries(
                 retry_rules, retry_lists, dispatch, frontier.clock, spider.name, random.Random()
             ),
+            spending,
         )
         opened.robots = dispatch.robots.robots = robots_setup.make(
             frontier, robots_rules, writer, dispatch.robots
@@ -253,6 +282,8 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     seams.watch_transfers(engine, frontier)
     seams.watch_pages(engine, frontier)
     _reject_seeds(opened, spider, limits.url_length)
+    # The engine can close the spider only once it has opened it.
+    loop.call_soon(spending.start, loop)
     _log_opening(opened)
     if settings.gc_freeze and not gc.get_freeze_count():
         gc.collect()
@@ -289,15 +320,16 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     failpoints.reach("close.drained")
     # What the last commits mean for the loop is still on its way to it.
     await asyncio.sleep(0)
+    opened.spending.stop()
     stop = STOP_REASONS.get(reason, "operator")
-    if reason.startswith("closespider_") and reason not in STOP_REASONS:
-        stop = f"budget:{reason}"
     is_finished = stop == "exhausted" and not frontier.has_work_left
     if stop == "exhausted" and not is_finished:
         stop = "error"
     try:
         state = runs.STOPPED
-        if is_finished and not opened.dispatch.has_unresolved:
+        if is_finished and runs.is_held_by(opened.store, opened.run, URLS):
+            stop = "budget:urls"
+        elif is_finished and not opened.dispatch.has_unresolved:
             state = runs.FINISHED
         detail = {"scrapy": reason, **({"error": str(frontier.error)} if frontier.error else {})}
         with runs.transaction(opened.store, "closing the run") as connection:
@@ -439,6 +471,7 @@ def _recover(
     domains: Callable[[], DomainScope],
     cut_off: CutOff,
     evidence: Evidence | None,
+    room: recovery.Room,
 ) -> Replays:
     """Take back what was under way; what can be answered from evidence comes back as replays."""
     with runs.transaction(store, "opening a run") as connection:
@@ -447,7 +480,8 @@ def _recover(
         return Replays()
     now_ms = milliseconds(frontier.clock.now())
     judge = judging.judge(frontier.settings.scope, domains) if run.has_new_policy else None
-    recovered = recovery.Recovery(store, applier, run.run_id, now_ms, cut_off, evidence).run(judge)
+    step = recovery.Recovery(store, applier, run.run_id, now_ms, cut_off, evidence)
+    recovered = step.run(judge, room if run.has_new_policy else None)
     logger.info(
         "Resumed run %s: %d URLs that were under way are fetched again, %d are processed from their evidence, %d wait"
         " for a request that could not be stored",
@@ -459,9 +493,11 @@ def _recover(
     )
     if run.has_new_policy:
         logger.info(
-            "The policy has changed: %d waiting URLs are excluded now, %d excluded ones are admitted",
+            "The policy has changed: %d waiting URLs are excluded now, %d excluded ones are admitted, %d that a budget"
+            " held back are let in",
             recovered.excluded,
             recovered.readmitted,
+            recovered.let_in,
             extra={"action": "policy_changed"},
         )
     return Replays(recovered.replays)

@@ -20,13 +20,22 @@ from scrapy_frontier.frontier.cut_off import CutOff
 from scrapy_frontier.frontier.replays import Replay
 from scrapy_frontier.frontier.runs import reason_id, transaction
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.policy.budgets import Claim
 from scrapy_frontier.policy.robots import ROBOTS_PENDING
 from scrapy_frontier.states import Disposition, Event, State
 from scrapy_frontier.store import rows, schema
 from scrapy_frontier.store.apply import Applier
 from scrapy_frontier.store.leases import ABANDONED
-from scrapy_frontier.store.messages import Dispatch, Head, Lease, Message, Reason, Transit
-from scrapy_frontier.store.on_reference import UNSERIALISABLE
+from scrapy_frontier.store.messages import (
+    Dispatch,
+    Head,
+    Lease,
+    Message,
+    Reason,
+    Reconsider,
+    Transit,
+)
+from scrapy_frontier.store.on_reference import DEPTH_LIMIT, UNSERIALISABLE
 from scrapy_frontier.store.opening import Store
 from scrapy_frontier.store.rows import cursor_of
 
@@ -51,6 +60,7 @@ class Recovered:
     abandoned: int = 0
     excluded: int = 0
     readmitted: int = 0
+    let_in: int = 0
     replays: Sequence[Replay] = ()
 
 
@@ -66,6 +76,9 @@ _RECEIVED: Final = (
 
 Judge = Callable[[str, str | None], Reason | None]
 """(url, request record) to the reason that excludes it, or None where the scope in force admits it."""
+
+Room = Callable[[str, int, str], tuple[Claim, ...] | None]
+"""(url, depth, rule that holds it) to the budgets it counts in were it let in; None where the rule holds it still."""
 
 
 class Recovery:
@@ -87,8 +100,10 @@ class Recovery:
         self._cut_off = cut_off
         self._evidence = evidence
 
-    def run(self, judge: Judge | None) -> Recovered:
-        """Reclaim what was under way; with `judge`, apply a changed scope to what waits and to what was excluded."""
+    def run(self, judge: Judge | None, room: Room | None = None) -> Recovered:
+        """Reclaim what was under way; with `judge`, apply a changed scope to what waits and to what was excluded; with
+        `room`, let in what budgets held back and would not any more.
+        """
         failpoints.reach("recover.begun")
         self._keep_intervals()
         replays = self._replay()
@@ -127,8 +142,9 @@ class Recovery:
         excluded = readmitted = 0
         if judge is not None:
             excluded, readmitted = self._judge_again(judge)
+        let_in = 0 if room is None else self._reconsider(room)
         failpoints.reach("recover.done")
-        return Recovered(reclaimed, lost, abandoned, excluded, readmitted, replays)
+        return Recovered(reclaimed, lost, abandoned, excluded, readmitted, let_in, replays)
 
     def _replay(self) -> list[Replay]:
         """Take a new lease on what was received whole and not processed: its evidence answers it once more.
@@ -182,6 +198,29 @@ class Recovery:
             timings = self._cut_off(cursor_of(connection), self._run_id, self._now_ms)
         if timings:
             self._apply(timings)
+
+    def _reconsider(self, room: Room) -> int:
+        """Look again at what budgets have held back, in the order of discovery: a limit may have been raised."""
+        last, before = 0, self._count_deferred()
+        while True:
+            part = self._page(
+                "SELECT c.identity_id, i.url, i.depth, r.code FROM current AS c JOIN identity AS i USING (identity_id)"
+                " JOIN reason AS r ON r.reason_id = c.reason_id WHERE c.run_id = ? AND c.identity_id > ?"
+                f" AND c.state = {State.DEFERRED:d} AND (r.code LIKE 'budget.%' OR r.code = '{DEPTH_LIMIT}')"
+                f" ORDER BY c.identity_id LIMIT {CHUNK}",
+                (self._run_id, last),
+            )
+            if not part:
+                return before - self._count_deferred()
+            last = part[-1][0]
+            found = ((number, room(url, depth, rule)) for number, url, depth, rule in part)
+            self._apply(
+                [Reconsider(n, claims, self._now_ms) for n, claims in found if claims is not None]
+            )
+
+    def _count_deferred(self) -> int:
+        query = f"SELECT count(*) FROM current WHERE run_id = ? AND state = {State.DEFERRED:d}"
+        return int(self._page(query, (self._run_id,))[0][0])
 
     def _transit(
         self, query: str, event: Event, reason: Reason, disposition: Disposition | None = None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_frontier.frontier.runs import OpenRun
+    from scrapy_frontier.report import Coverage
     from scrapy_frontier.settings import FrontierSettings
     from scrapy_frontier.store.opening import Store
 
@@ -115,6 +116,7 @@ def write(store: Store, run: OpenRun, settings: FrontierSettings) -> None:
         )
         failpoints.reach("close.half_reported")
         (folder / f"{stem}.txt").write_text(render_long(account), "utf-8")
+        _write_scope(folder / f"{stem}.scope.json", account)
     except OSError as error:
         logger.error(
             "The report could not be written to %s: %s; `scrapy frontier report` gives it from the store",
@@ -124,6 +126,17 @@ def write(store: Store, run: OpenRun, settings: FrontierSettings) -> None:
         )
         return
     logger.info("Report: %s", folder / f"{stem}.txt", extra={"action": "report_written"})
+
+
+def _write_scope(path: Path, account: Coverage) -> None:
+    """A scope for a run of what is left; a file of an earlier end of this run goes where nothing is."""
+    scope = account.unfinished.scope
+    if scope is None:
+        path.unlink(missing_ok=True)
+    else:
+        path.write_text(
+            json.dumps({"FRONTIER_SCOPE": scope}, indent=2, ensure_ascii=False), "utf-8"
+        )
 
 
 def _folder(store: Store, settings: FrontierSettings) -> Path | None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, func, insert, select, update
 
 from scrapy_frontier.errors import ConfigError
+from scrapy_frontier.states import State
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.opening import Store
 from scrapy_frontier.store.trouble import store_errors
@@ -171,6 +172,22 @@ def close_run(
             stop_detail=json.dumps(detail, default=str),
         )
     )
+
+
+def is_held_by(store: Store, run: OpenRun, rule: str) -> bool:
+    """Whether a rule holds an identity of the run back."""
+    query = (
+        select(schema.current.c.identity_id)
+        .join(schema.reason, schema.reason.c.reason_id == schema.current.c.reason_id)
+        .where(
+            schema.current.c.run_id == run.run_id,
+            schema.current.c.state == int(State.DEFERRED),
+            schema.reason.c.code == rule,
+        )
+        .limit(1)
+    )
+    with store.reader() as connection:
+        return connection.execute(query).first() is not None
 
 
 def _policy_id(connection: Connection, digest: str, text: str, now_ms: int) -> int:

@@ -34,6 +34,10 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
             lambda o: o.dispatch.scheduled,
         ),
         "frontier/timed": ("URLs that wait for a time", lambda o: o.dispatch.timed),
+        "frontier/held_back": (
+            "URLs that wait beside a full queue (`FRONTIER_MAX_PENDING`)",
+            lambda o: o.dispatch.backpressure.held_back,
+        ),
         "frontier/window": ("scheduled URLs held in memory", lambda o: o.dispatch.heads),
         "frontier/origins": ("origins held in memory", lambda o: o.dispatch.hot_origins),
         "frontier/writer/commits": ("transactions committed", lambda o: o.writer.commits),

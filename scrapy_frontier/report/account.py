@@ -133,13 +133,53 @@ class OriginAccount:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one budget held back."""
+    """What one budget cut: `rule` of which part of the web (`pattern`), at which `limit`.
+
+    `used`: what was spent when it held the first one back. `suppressed`, `deferred`: identities that it keeps out now,
+    the first of them with the time. `held`: how many it has held back at any time, those let in since included.
+    `rejected`: references without an identity. `failed`: attempts. `unresolved`: identities that stay in the queue,
+    because it ended the run.
+    """
 
     rule: str
     pattern: str | None
-    first_example: str
+    limit: int | float | None
+    used: int | float | None
+    first_example: str | None
+    first_at: str | None
     suppressed: int
     deferred: int
+    held: int
+    rejected: int
+    failed: int
+    unresolved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of the web in which the run has left something: its identities by state, and by the rule that holds them.
+
+    `place` is written as `FRONTIER_SCOPE` takes it.
+    """
+
+    place: str
+    unresolved: int
+    deferred: int
+    by_rule: Mapping[str, int]
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What the run has left. `looked_at`: how many of its unfinished identities the regions are made from.
+
+    `scope`: a `FRONTIER_SCOPE` for a run that fetches them and nothing else; None where nothing is left to fetch.
+    """
+
+    identities: int
+    looked_at: int
+    regions: tuple[Region, ...]
+    scope: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +294,7 @@ class Coverage:
     origins: tuple[OriginAccount, ...]
     budgets: tuple[Budget, ...]
     families: tuple[Mapping[str, Any], ...]
+    unfinished: Unfinished
     redirects: Redirects
     robots: tuple[RobotsAccount, ...]
     robots_txt: RobotsTxtAccount

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import text
-
 from scrapy_frontier.identity.kinds import ReferenceKind
-from scrapy_frontier.report.account import Budget, Cause, RejectedCause
+from scrapy_frontier.report.account import Cause, RejectedCause
 from scrapy_frontier.report.figures import StandingCount
-from scrapy_frontier.report.names import label, parsed, select_in, streamed, urls
+from scrapy_frontier.report.names import label, select_in, streamed, urls
 from scrapy_frontier.states import Disposition, State
 
 if TYPE_CHECKING:
@@ -21,10 +19,6 @@ if TYPE_CHECKING:
 
 _Place = tuple[int, int, int]
 """State, disposition and reason id."""
-
-BUDGET_RULES: Final = "budget"
-"""First word of the rules that are budgets."""
-
 
 _NEXT: Final = (
     "SELECT identity_id FROM current WHERE run_id = :run AND state = :state"
@@ -90,47 +84,6 @@ def rejected_causes(
     )
 
 
-def budgets(connection: Connection, run_id: int, held: tuple[Cause, ...]) -> tuple[Budget, ...]:
-    """What each budget held back, by its rule."""
-    suppressed = _held(held, State.SUPPRESSED)
-    deferred = _held(held, State.DEFERRED)
-    made = []
-    for rule in sorted({*suppressed, *deferred}):
-        some = suppressed.get(rule) or deferred[rule]
-        made.append(
-            Budget(
-                rule,
-                _pattern(connection, run_id, rule),
-                some.example,
-                suppressed[rule].count if rule in suppressed else 0,
-                deferred[rule].count if rule in deferred else 0,
-            )
-        )
-    return tuple(made)
-
-
-def _held(held: tuple[Cause, ...], state: State) -> dict[str, Cause]:
-    return {
-        cause.rule: cause
-        for cause in held
-        if cause.state == state.label and cause.rule and is_of(cause.rule, BUDGET_RULES)
-    }
-
-
 def is_of(rule: str, family: str) -> bool:
     """Whether a rule belongs to a family: `budget.depth` and `budget:depth` to `budget`."""
     return rule.replace(":", ".").split(".", 1)[0] == family
-
-
-_PATTERN: Final = (
-    "SELECT t.detail FROM current AS c JOIN reason AS r ON r.reason_id = c.reason_id"
-    " JOIN transition AS t ON t.seq = c.last_seq"
-    " WHERE c.run_id = :run AND r.code = :rule ORDER BY c.identity_id LIMIT 1"
-)
-
-
-def _pattern(connection: Connection, run_id: int, rule: str) -> str | None:
-    detail = connection.scalar(text(_PATTERN), {"run": run_id, "rule": rule})
-    inputs = parsed(detail)
-    pattern = inputs.get("pattern") if isinstance(inputs, dict) else None
-    return None if pattern is None else str(pattern)

@@ -9,7 +9,8 @@ from sqlalchemy import text
 
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.report import account, equations
-from scrapy_frontier.report.causes import budgets, causes, rejected_causes
+from scrapy_frontier.report.budgets import budgets
+from scrapy_frontier.report.causes import causes, rejected_causes
 from scrapy_frontier.report.deadletters import dead_letters
 from scrapy_frontier.report.figures import REFERENCE_COUNTS, Figures, read_figures
 from scrapy_frontier.report.instants import iso
@@ -19,6 +20,7 @@ from scrapy_frontier.report.redirects import redirects
 from scrapy_frontier.report.robots.accounts import robots_accounts
 from scrapy_frontier.report.robots.fetches import robots_fetches
 from scrapy_frontier.report.runs import RunNotFound
+from scrapy_frontier.report.unfinished import unfinished
 from scrapy_frontier.states import UNRESOLVED, Disposition, Event, State
 
 if TYPE_CHECKING:
@@ -47,23 +49,27 @@ def coverage(
     failed = tuple(equation.text for equation in checked if not equation.holds)
     tallies = _tallies(connection, run_id)
     fetches = robots_fetches(connection, run_id, figures)
-    held = causes(connection, run_id, figures, codes, fetches)
+    stop = _stop(connection, run)
+    attempts = _attempts(figures, codes)
+    rejected = rejected_causes(connection, figures, codes)
+    hops = redirects(connection, run_id, figures, codes)
     return account.Coverage(
         schema_version=REPORT_VERSION,
         run=run,
-        stop=_stop(connection, run),
+        stop=stop,
         identities=_identities(figures, codes),
-        attempts=_attempts(figures, codes),
+        attempts=attempts,
         references=_references(figures, codes),
         reconciled=not failed,
         failed_equations=failed,
         equations=tuple(equation.text for equation in checked),
-        causes=held,
-        rejected=rejected_causes(connection, figures, codes),
+        causes=causes(connection, run_id, figures, codes, fetches),
+        rejected=rejected,
         origins=origin_accounts(connection, run_id, figures, fetches),
-        budgets=budgets(connection, run_id, held),
+        budgets=budgets(connection, run_id, figures, codes, stop, rejected, attempts, hops),
         families=(),
-        redirects=redirects(connection, run_id, figures, codes),
+        unfinished=unfinished(connection, run_id, figures, codes),
+        redirects=hops,
         robots=robots_accounts(connection, run_id, figures, codes, tallies.get("waiver", ())),
         robots_txt=fetches.account(),
         deadletters=dead_letters(connection, run_id, DEAD_LETTERS_LISTED, fetches),

@@ -23,6 +23,7 @@ from scrapy_frontier.report.tables import (
     redirects_section,
     references_section,
     sessions_section,
+    unfinished_section,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def render_long(account: Coverage) -> str:
         *redirects_section(account),
         *robots_section(account),
         *budgets_section(account),
+        *unfinished_section(account),
         *dead_letters_section(account),
         *counted_sections(account),
         *sessions_section(account),

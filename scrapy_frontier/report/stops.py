@@ -29,13 +29,22 @@ def stop_sentence(account: Coverage) -> str:
         return _exhausted(account)
     if reason is not None:
         if reason.startswith("budget:"):
-            return f"Stopped by the budget {reason.partition(':')[2]}; it can be resumed."
+            return _by_budget(reason.partition(":")[2])
         return _STOPS.get(reason, f"Ended: {reason}.")
     if account.run.state != "running":
         return f"Ended, state {account.run.state}, without a reason on record."
     if account.run.is_live:
         return "Running."
     return "Running, or interrupted: from here it cannot be told whether its process lives."
+
+
+def _by_budget(rule: str) -> str:
+    if rule == "urls":
+        return (
+            "Stopped by the budget urls: all that it accepted is done. With a higher"
+            " FRONTIER_MAX_URLS it goes on."
+        )
+    return f"Stopped by the budget {rule}; it can be resumed."
 
 
 def _exhausted(account: Coverage) -> str:

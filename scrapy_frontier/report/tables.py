@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.report import layout
@@ -10,7 +11,7 @@ from scrapy_frontier.report.pages import COVERED, pages_of
 from scrapy_frontier.states import State
 
 if TYPE_CHECKING:
-    from scrapy_frontier.report.account import Cause, Coverage, OriginAccount
+    from scrapy_frontier.report.account import Budget, Cause, Coverage, OriginAccount
 
 ORIGINS_SHOWN: Final = 20
 CAUSES_SHOWN: Final = 30
@@ -148,11 +149,49 @@ def redirects_section(account: Coverage) -> list[str]:
 def budgets_section(account: Coverage) -> list[str]:
     """What budgets cut."""
     rows = [
-        (one.rule, one.pattern or "", one.suppressed, one.deferred, one.first_example)
+        (
+            one.rule,
+            one.pattern or "",
+            "" if one.limit is None else f"{one.limit:,}",
+            _cut(one),
+            one.first_example or "",
+        )
         for one in account.budgets
     ]
-    headings = ["rule", "pattern", "excluded", "held back", "first example"]
+    headings = ["rule", "pattern", "limit", "cut", "first example"]
     return layout.section("Budgets", layout.some(headings, rows, CAUSES_SHOWN))
+
+
+def _cut(budget: Budget) -> str:
+    let_in = budget.held - budget.deferred - budget.suppressed
+    counts = [
+        (budget.suppressed, "excluded"),
+        (budget.deferred, "held back"),
+        (let_in, "let in later"),
+        (budget.rejected, "rejected"),
+        (budget.failed, "attempts"),
+        (budget.unresolved, "left in the queue"),
+    ]
+    return ", ".join(f"{number(count)} {what}" for count, what in counts if count > 0)
+
+
+def unfinished_section(account: Coverage) -> list[str]:
+    """The parts of the web in which something is left."""
+    left = account.unfinished
+    rows = [
+        (one.place, one.unresolved, one.deferred, ", ".join(one.by_rule), one.example)
+        for one in left.regions
+    ]
+    headings = ["place", "unresolved", "held back", "by rule", "first example"]
+    lines = layout.some(headings, rows, ORIGINS_SHOWN)
+    if left.looked_at < left.identities:
+        lines.append(
+            f"  (made from the first {number(left.looked_at)} of {number(left.identities)})"
+        )
+    if left.scope is not None:
+        scope = json.dumps(dict(left.scope), ensure_ascii=False)
+        lines.append("  A run of just these: FRONTIER_SCOPE = " + scope)
+    return layout.section("Unfinished", lines)
 
 
 def dead_letters_section(account: Coverage) -> list[str]:

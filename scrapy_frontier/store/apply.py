@@ -7,18 +7,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.policy.leases import LeasePolicy
-from scrapy_frontier.store import leases, on_attempt, on_record, on_reference, rows
-from scrapy_frontier.store.batch import Batch, Counters
+from scrapy_frontier.store import leases, on_attempt, on_budget, on_record, on_reference, rows
+from scrapy_frontier.store.batch import Batch, Counters, Use
 from scrapy_frontier.store.messages import (
     Dispatch,
     Due,
     Emission,
     Expire,
     HealthSampled,
+    HoldBack,
+    LetIn,
     Message,
     Move,
     OriginTiming,
     Read,
+    Reconsider,
     Reference,
     Renew,
     Retry,
@@ -29,6 +32,9 @@ from scrapy_frontier.store.messages import (
 
 if TYPE_CHECKING:
     from scrapy_frontier.store.opening import Store
+
+BUDGETS_KEPT: Final = 100_000
+"""Budgets whose use is remembered between transactions."""
 
 ORIGINS_KEPT: Final = 100_000
 """Origins whose ids are remembered between transactions."""
@@ -45,6 +51,9 @@ HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         Expire: leases.expire,
         Due: on_record.due,
         Transit: on_record.transit,
+        HoldBack: on_budget.hold_back,
+        LetIn: on_budget.let_in,
+        Reconsider: on_budget.reconsider,
         Emission: on_record.emission,
         OriginTiming: on_record.origin_timing,
         RobotsFetched: on_record.robots_fetched,
@@ -63,6 +72,7 @@ class Applier:
         context_id: int,
         session_id: int,
         leases: LeasePolicy = DEFAULT_LEASES,
+        max_pending: int | None = None,
     ) -> None:
         self.leases = leases
         self.run_id = run_id
@@ -74,6 +84,9 @@ class Applier:
         self._waiting: set[int] = set()
         self._counters: Counters | None = None
         self._granted = 0
+        self._max_pending = max_pending
+        self._pending = 0
+        self._spent: dict[tuple[str, str], Use] = {}
         self._data_version: int | None = None
 
     def refresh(self, store: Store) -> None:
@@ -94,6 +107,9 @@ class Applier:
             (self.run_id,),
         )
         self._waiting = {row[0] for row in cursor.fetchall()}
+        self._spent.clear()
+        if self._max_pending is not None:
+            self._pending = rows.pending_count(cursor, self.run_id)
 
     def apply(self, cursor: rows.Cursor, messages: Sequence[Message]) -> Batch:
         """Apply the messages in order and write their rows; the caller commits, then calls `keep`."""
@@ -108,9 +124,13 @@ class Applier:
             waiting=self._waiting,
             granted=self._granted,
             leases=self.leases,
+            spent=self._spent,
+            pending=self._pending,
+            max_pending=self._max_pending,
         )
         batch.load(_keys(messages), _identity_ids(messages))
         self._load_origins(batch, messages)
+        self._load_spent(cursor, messages)
         reads = []
         for message in messages:
             if isinstance(message, Read):
@@ -130,9 +150,30 @@ class Applier:
             self._origins.clear()
         self._origins.update(batch.new_origins)
         self._granted = batch.granted
+        self._pending = batch.pending
+        if len(self._spent) > BUDGETS_KEPT:
+            self._spent.clear()
+        self._spent.update(batch.new_spent)
         self.refused += batch.refused
         for identity_id, is_waiting in batch.new_waiting.items():
             (self._waiting.add if is_waiting else self._waiting.discard)(identity_id)
+
+    def _load_spent(self, cursor: rows.Cursor, messages: Iterable[Message]) -> None:
+        """Read what is spent of the budgets that the messages count in."""
+        unknown: dict[str, set[str]] = {}
+        for message in messages:
+            if isinstance(message, (Reference, Reconsider)):
+                budgets = [claim[:2] for claim in message.claims]
+            elif isinstance(message, HoldBack):
+                budgets = [(message.breach.rule, message.breach.pattern)]
+            else:
+                continue
+            for rule, pattern in budgets:
+                if (rule, pattern) not in self._spent:
+                    unknown.setdefault(rule, set()).add(pattern)
+        for rule, patterns in unknown.items():
+            for pattern, *use in rows.budget_uses(cursor, self.run_id, rule, patterns):
+                self._spent[rule, pattern] = Use(*use)
 
     def _load_origins(self, batch: Batch, messages: Sequence[Message]) -> None:
         names = {m.origin for m in messages if isinstance(m, Reference)}
@@ -162,6 +203,8 @@ def _identity_ids(messages: Iterable[Message]) -> set[int]:
                 wanted.add(message.source.identity_id)
         elif isinstance(message, Renew):
             wanted.update(lease.identity_id for lease in message.leases)
+        elif isinstance(message, (HoldBack, Reconsider)):
+            wanted.add(message.identity_id)
         elif isinstance(message, (Due, Transit)):
             wanted.update(message.identity_ids)
     return wanted

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
+from typing import Final
 
 from scrapy_frontier import failpoints
 from scrapy_frontier.errors import IllegalTransition
@@ -20,6 +22,9 @@ from scrapy_frontier.store.messages import Committed, Finding, Head, Lease, Reas
 logger = logging.getLogger(__name__)
 
 NO_REASON = Reason("")
+
+PENDING: Final = frozenset({State.SCHEDULED, State.RETRYABLE})
+"""States of an identity that waits for its turn."""
 
 
 @dataclass(slots=True)
@@ -66,6 +71,25 @@ class EmissionCount:
     excluded: int = 0
     rejected: int = 0
     observations: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Use:
+    """What is spent of one budget, and what it has held back: see `schema.budget`."""
+
+    most: int = 0
+    used: int = 0
+    held: int = 0
+    first_id: int = 0
+    first_ms: int = 0
+
+    def copy(self) -> Use:
+        """A copy that counts only when its batch commits."""
+        return Use(*self.row())
+
+    def row(self) -> tuple[int, int, int, int, int]:
+        """Values in the order of the table's columns."""
+        return self.most, self.used, self.held, self.first_id, self.first_ms
 
 
 class Counters:
@@ -133,6 +157,9 @@ class Batch:
         waiting: Set[int],
         granted: int,
         leases: LeasePolicy,
+        spent: Mapping[tuple[str, str], Use] = MappingProxyType({}),
+        pending: int = 0,
+        max_pending: int | None = None,
     ) -> None:
         self.cursor = cursor
         self.counters = counters
@@ -141,6 +168,11 @@ class Batch:
         self.session_id = session_id
         self.granted = granted
         self.leases = leases
+        self.pending = pending
+        """Identities of this run that stand in the queue or wait for another attempt."""
+        self.max_pending = max_pending
+        self.new_spent: dict[tuple[str, str], Use] = {}
+        self._spent = spent
         self.refused = 0
         self.new_waiting: dict[int, bool] = {}
         self._waiting = waiting
@@ -236,6 +268,7 @@ class Batch:
         standing.disposition = ended
         standing.reason_id = reason_id
         standing.due_ms = 0
+        self.pending += (target in PENDING) - (source in PENDING)
         self._dirty.add(standing.identity_id)
 
     def has_moved(self, identity_id: int) -> bool:
@@ -282,9 +315,20 @@ class Batch:
         standing.due_ms = due_ms
         self.committed.timed.append((due_ms, standing.identity_id))
 
-    def has_reason(self, standing: Standing, code: str) -> bool:
-        """Whether the last move of this identity was made for the reason `code`."""
-        return standing.reason_id == self.reason_id(code)
+    def use_of(self, rule: str, pattern: str) -> Use:
+        """What is spent of a budget, to be changed in place."""
+        use = self.new_spent.get((rule, pattern))
+        if use is None:
+            known = self._spent.get((rule, pattern))
+            use = self.new_spent[rule, pattern] = Use() if known is None else known.copy()
+        return use
+
+    def has_reason(self, standing: Standing, *codes: str) -> bool:
+        """Whether the last move of this identity was made for one of these reasons."""
+        number = standing.reason_id
+        return number != 0 and any(
+            number == (self._reasons.get(code) or self.new_reasons.get(code)) for code in codes
+        )
 
     def take_waiting_visit(self, identity_id: int) -> tuple[tuple[int, int, int] | None, bool]:
         """Take the oldest waiting visit: ((visit id, rank, due_ms) or None, whether others are left)."""
@@ -356,6 +400,12 @@ class Batch:
         rows.insert(cursor, schema.health_sample, self.health_samples)
         rows.insert(cursor, schema.seed, list(self.seeds.items()), rows.SEED_UPSERT)
         rows.insert(cursor, schema.emission, self._emission_rows())
+        rows.insert(
+            cursor,
+            schema.budget,
+            [(self.run_id, *key, *use.row()) for key, use in self.new_spent.items()],
+            rows.BUDGET_UPSERT,
+        )
         rows.insert(
             cursor,
             schema.tally,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_frontier.states import Disposition, Event
 
 if TYPE_CHECKING:
+    from scrapy_frontier.policy.budgets import Breach, Claim
     from scrapy_frontier.store.rows import Cursor
 
 
@@ -82,8 +83,8 @@ class Reference:
 
     `is_visit`: an explicit new attempt (`dont_filter=True`) where the identity is known. `seed`: for a start request,
     which of those with this key it is in this process, from 1; else 0. `due_ms` above 0: not before that time.
-    `is_direct`: its issuer fetches it himself, it is not offered to the schedule. `payload` comes back untouched when
-    the identity is scheduled by this message. Answer: `Known`.
+    `is_direct`: its issuer fetches it himself, it is not offered to the schedule. `claims`: the budgets it counts in.
+    `payload` comes back untouched when the identity is scheduled by this message. Answer: `Known`.
     """
 
     key: bytes
@@ -103,6 +104,7 @@ class Reference:
     seed: int = 0
     is_direct: bool = False
     waiver: str | None = None
+    claims: tuple[Claim, ...] = ()
     payload: object = None
     on_commit: Callable[[Known], None] | None = None
 
@@ -240,6 +242,33 @@ class Transit:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldBack:
+    """A budget is spent: an identity that stands in the queue is held back."""
+
+    identity_id: int
+    breach: Breach
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LetIn:
+    """Room for `limit` of the identities that wait beside a full queue. Answer: how many were let in."""
+
+    limit: int
+    at_ms: int
+    on_commit: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reconsider:
+    """Other budgets are in force: an identity that one held back is let in where its claims now have room."""
+
+    identity_id: int
+    claims: tuple[Claim, ...]
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class OriginTiming:
     """The origin's gate does not open before this time; kept so that a restart does not forget it."""
 
@@ -312,6 +341,8 @@ class Committed:
     scheduled: list[Head] = field(default_factory=list)
     timed: list[tuple[int, int]] = field(default_factory=list)
     """(due_ms, identity_id) of identities that now wait for a time."""
+    held_back: int = 0
+    """Identities that now wait beside a full queue."""
     messages: int = 0
     settled: int = 0
     """Messages among them that might have brought something to fetch."""
@@ -328,6 +359,9 @@ Message = (
     | Expire
     | Due
     | Transit
+    | HoldBack
+    | LetIn
+    | Reconsider
     | OriginTiming
     | RobotsFetched
     | HealthSampled

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.policy.budgets import PLACE_DEPTH
 from scrapy_frontier.policy.scope import SCOPE_ALLOWED_DOMAINS
 from scrapy_frontier.states import Event, State
+from scrapy_frontier.store import on_budget
 from scrapy_frontier.store.batch import Batch, Standing
 from scrapy_frontier.store.messages import Head, Known, Reference
 from scrapy_frontier.store.visits import add_visit, hold
 
 DEPTH_LIMIT: Final = "depth.limit"
 """Rule that holds an identity until a way to it is found that is no longer than DEPTH_LIMIT."""
+
+TOO_DEEP: Final = (DEPTH_LIMIT, PLACE_DEPTH)
+"""Rules that a shorter way to a URL lifts."""
 
 UNSERIALISABLE: Final = "request.unserialisable"
 """Rule that holds an identity whose request lived in memory only and died with its process."""
@@ -44,7 +49,9 @@ def reference(batch: Batch, message: Reference) -> None:
         batch.tally("waiver", message.waiver, example=message.url)
     if message.on_commit is not None:
         is_suppressed = standing.state == State.SUPPRESSED
-        is_held = standing.state == State.DEFERRED and not standing.due_ms
+        is_held = standing.state == State.DEFERRED and batch.has_reason(
+            standing, UNSERIALISABLE, *TOO_DEEP
+        )
         is_hop = message.kind == ReferenceKind.REDIRECT
         rule = batch.code_of(standing.reason_id) if is_hop and is_suppressed else ""
         known = Known(
@@ -59,7 +66,11 @@ def _is_released(batch: Batch, message: Reference, standing: Standing) -> bool:
         return False
     if batch.has_reason(standing, UNSERIALISABLE):
         return True
-    return message.verdict.event is Event.ENQUEUE and batch.has_reason(standing, DEPTH_LIMIT)
+    return (
+        message.verdict.event is Event.ENQUEUE
+        and batch.has_reason(standing, *TOO_DEEP)
+        and on_budget.breach_of(batch, message.claims) is None
+    )
 
 
 def _is_let_in(batch: Batch, message: Reference, standing: Standing) -> bool:
@@ -96,6 +107,8 @@ def _discover(batch: Batch, message: Reference) -> Standing:
     verdict = message.verdict
     if verdict.event is not Event.ENQUEUE:
         batch.append(standing, verdict.event, message.at_ms, verdict.reason)
+        return standing
+    if not message.is_direct and on_budget.is_held(batch, standing, message.claims, message.at_ms):
         return standing
     batch.append(standing, Event.ADMIT, message.at_ms, verdict.reason)
     if message.is_direct:
@@ -140,6 +153,8 @@ def _again(batch: Batch, message: Reference, standing: Standing, *, is_released:
         # Its issuer takes it when there is a place; until then it stands in no queue.
         return message.verdict.event is Event.ENQUEUE
     if is_released:
+        if batch.has_reason(standing, *TOO_DEEP):
+            on_budget.accept(batch, message.claims)
         _take_visit(batch, message, standing, Event.RELEASE)
     elif message.verdict.event is not Event.ENQUEUE:
         return False

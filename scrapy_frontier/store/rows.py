@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table
 
+from scrapy_frontier.policy import budgets
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.bulk import Change
 from scrapy_frontier.store.bulk import Cursor as Cursor
@@ -45,6 +46,11 @@ PROJECTION_UPSERT: Final = (
 TALLY_UPSERT: Final = (
     " ON CONFLICT(run_id, kind, name) DO UPDATE SET count = tally.count + excluded.count,"
     " example = coalesce(tally.example, excluded.example)"
+)
+
+BUDGET_UPSERT: Final = (
+    " ON CONFLICT(run_id, rule, pattern) DO UPDATE SET most = excluded.most, used = excluded.used,"
+    " held = excluded.held, first_id = excluded.first_id, first_ms = excluded.first_ms"
 )
 
 ROBOTS_UPSERT: Final = (
@@ -131,6 +137,70 @@ def origins_by_name(cursor: Cursor, run_id: int, names: Iterable[str]) -> Iterat
     """(origin, origin id) of the origins that this run holds."""
     head = "SELECT origin, origin_id FROM origin WHERE run_id = ? AND origin"
     return ((name, number) for name, number in _select(cursor, head, list(names), before=(run_id,)))
+
+
+def budget_uses(cursor: Cursor, run_id: int, rule: str, patterns: Iterable[str]) -> Iterator[Row]:
+    """(pattern, most, used, held, first_id, first_ms) of a rule's budgets that something was spent of."""
+    head = (
+        "SELECT pattern, most, used, held, first_id, first_ms FROM budget"
+        " WHERE run_id = ? AND rule = ? AND pattern"
+    )
+    return _select(cursor, head, list(patterns), before=(run_id, rule))
+
+
+def held_back(cursor: Cursor, run_id: int, reason_id: int, limit: int) -> list[int]:
+    """The identities of a run that are deferred for a reason: first those that would be handed out first."""
+    cursor.execute(
+        "SELECT identity_id FROM current WHERE state = 8 AND run_id = ? AND reason_id = ?"
+        " ORDER BY rank, identity_id LIMIT ?",
+        (run_id, reason_id, limit),
+    )
+    return [row[0] for row in cursor.fetchall()]
+
+
+def count_held_back(cursor: Cursor, run_id: int) -> int:
+    """How many identities of a run wait beside its full queue."""
+    cursor.execute(
+        "SELECT count(*) FROM current AS c JOIN reason AS r ON r.reason_id = c.reason_id"
+        " WHERE c.state = 8 AND c.run_id = ? AND r.code = ?",
+        (run_id, budgets.PENDING),
+    )
+    row = cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+def bytes_by_origin(cursor: Cursor, run_id: int) -> list[Row]:
+    """(origin or queue, bytes of its responses) of a run."""
+    cursor.execute(
+        "SELECT o.origin, sum(a.size) FROM attempt AS a"
+        " JOIN identity AS i ON i.identity_id = a.identity_id"
+        " JOIN origin AS o ON o.origin_id = i.origin_id"
+        " WHERE i.run_id = ? AND a.size > 0 GROUP BY o.origin",
+        (run_id,),
+    )
+    return list(cursor.fetchall())
+
+
+def time_in_sessions_ms(cursor: Cursor, run_id: int, session_id: int) -> int:
+    """The time that the sessions of a run before this one took, as far as the ledger shows it, in milliseconds."""
+    cursor.execute(
+        "SELECT coalesce(sum(coalesce(s.ended_ms, (SELECT max(coalesce(a.finished_ms, a.dispatched_ms))"
+        " FROM attempt AS a WHERE a.session_id = s.session_id), s.started_ms) - s.started_ms), 0)"
+        " FROM session AS s WHERE s.run_id = ? AND s.session_id < ?",
+        (run_id, session_id),
+    )
+    row = cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+def pending_count(cursor: Cursor, run_id: int) -> int:
+    """How many identities of a run stand in the queue or wait for another attempt."""
+    cursor.execute(
+        "SELECT count(*) FROM current WHERE run_id = ? AND state IN (3, 7)",
+        (run_id,),
+    )
+    row = cursor.fetchone()
+    return int(row[0]) if row else 0
 
 
 def robots_record(cursor: Cursor, origin: str) -> tuple[str, bytes | None] | None:

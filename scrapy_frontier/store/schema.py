@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from scrapy_frontier.states import TRANSITIONS, Disposition, Event, State
 
-SCHEMA_VERSION: Final = "0004"
+SCHEMA_VERSION: Final = "0005"
 """The newest migration this package knows; `meta.schema` of a store names the one it has."""
 
 PRODUCT: Final = "scrapy_frontier"
@@ -184,6 +184,15 @@ current = _table(
         "identity_id",
         sqlite_where=text("state = 3"),
         postgresql_where=text("state = 3"),
+    ),
+    Index(
+        "ix_current_deferred",
+        "run_id",
+        "reason_id",
+        "rank",
+        "identity_id",
+        sqlite_where=text("state = 8"),
+        postgresql_where=text("state = 8"),
     ),
     Index(
         "ix_current_due",
@@ -364,6 +373,19 @@ health_sample = _table(
     Index("ix_health_sample", "run_id", "gate", "sample_id"),
 )
 """Each decision about the pace of an origin: `inputs` (bounds, state before, window) and `state` (after) as JSON."""
+budget = _table(
+    "budget",
+    Column("run_id", Big, primary_key=True),
+    Column("rule", Text, primary_key=True),
+    Column("pattern", Text, primary_key=True),
+    Column("most", Big, nullable=False),
+    Column("used", Big, nullable=False),
+    Column("held", Big, nullable=False),
+    Column("first_id", Big, nullable=False),
+    Column("first_ms", Big, nullable=False),
+)
+"""What is spent of each budget on admission, and what it has held back so far: how many identities, which one first
+(`first_id`, 0 for none), and when. `pattern` says of what part of the web it is; `most` is the limit in force last."""
 
 tally = _table(
     "tally",

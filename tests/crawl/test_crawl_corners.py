@@ -169,9 +169,9 @@ async def test_redirect_that_asks_for_something_impossible(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("settings", "stop"),
     [
-        ({"CLOSESPIDER_PAGECOUNT": 3}, "budget:closespider_pagecount"),
-        ({"CLOSESPIDER_ITEMCOUNT": 3}, "budget:closespider_itemcount"),
-        ({"CLOSESPIDER_ERRORCOUNT": 1}, "budget:closespider_errorcount"),
+        ({"CLOSESPIDER_PAGECOUNT": 3}, "budget:pages"),
+        ({"CLOSESPIDER_ITEMCOUNT": 3}, "budget:items"),
+        ({"CLOSESPIDER_ERRORCOUNT": 1}, "budget:errors"),
         ({"CLOSESPIDER_TIMEOUT": 0.3}, "deadline"),
     ],
 )
