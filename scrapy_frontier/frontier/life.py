@@ -443,7 +443,8 @@ def _open_run(
     if lock is not None:
         lock.acquire()
     try:
-        with runs.transaction(store, "opening a run") as connection:
+        # The session is the epoch of the leases it grants: one that a power cut took back would be given again.
+        with store.durably(), runs.transaction(store, "opening a run") as connection:
             run = runs.open_run(
                 connection,
                 run_id,

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.report.findings import Findings
 
+# A power cut can take back leases (`synchronous = NORMAL`), whose numbers are given again under higher generations.
 _OF_NO_LEASE: Final = (
     "SELECT n.{key}, n.identity_id FROM {table} AS n WHERE NOT EXISTS (SELECT 1 FROM attempt AS a"
     " WHERE a.attempt_id = n.attempt_id AND a.identity_id = n.identity_id AND a.generation = n.generation)"
+    " AND NOT EXISTS (SELECT 1 FROM attempt AS a WHERE a.attempt_id = n.attempt_id AND a.generation > n.generation)"
     " LIMIT 100"
 )
 # What is in quarantine contradicts something: what the attempt has brought, in time or too late.

@@ -73,6 +73,18 @@ class Store:
         return self._writing
 
     @contextmanager
+    def durably(self) -> Iterator[None]:
+        """What is committed in this block survives a power cut, whatever `synchronous` says.
+
+        Begins outside a transaction of the writing connection, and ends there.
+        """
+        with (
+            store_errors(f"writing to {self.url}"),
+            sqlite.flushing(self.writer_connection().connection),
+        ):
+            yield
+
+    @contextmanager
     def reader(self) -> Iterator[Connection]:
         """A snapshot of the store, from the first statement to the end of the block.
 

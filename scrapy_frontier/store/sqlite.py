@@ -9,7 +9,8 @@ even a library with the WAL-reset fault safe inside one process.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
@@ -202,6 +203,24 @@ def set_pragma(connection: Any, name: str, value: int) -> None:
             f"PRAGMA {name} = {value} did not take (it is {row[0] if row else 'unknown'}); this "
             "SQLite was built without it: use another, such as pysqlite3's"
         )
+
+
+@contextmanager
+def flushing(connection: Any) -> Iterator[None]:
+    """Commits of this block are flushed to the disk, and all before them, whatever `synchronous` is otherwise.
+
+    Outside a transaction: SQLite does not take the pragma inside one.
+    """
+    cursor = connection.cursor()
+    try:
+        (before,) = cursor.execute("PRAGMA synchronous").fetchone()
+    finally:
+        cursor.close()
+    set_pragma(connection, "synchronous", SYNCHRONOUS["FULL"])
+    try:
+        yield
+    finally:
+        set_pragma(connection, "synchronous", before)
 
 
 def enter_wal(connection: Connection) -> None:
