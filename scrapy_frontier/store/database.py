@@ -148,6 +148,12 @@ class Database(Protocol):
     def checkpoint(self, connection: Connection, mode: str) -> tuple[int, int, int]:
         """Take the write-ahead log into the store; (0, -1, -1) where it is not for us to do."""
 
+    def durably(self, connection: Connection) -> AbstractContextManager[None]:
+        """A block whose commits survive a power cut, whatever the writing engine was made with.
+
+        It begins and ends outside a transaction.
+        """
+
     def unlinked(self, connection: Connection) -> AbstractContextManager[None]:
         """Within the block tables may be rebuilt although others refer to them."""
 

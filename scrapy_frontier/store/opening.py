@@ -80,7 +80,7 @@ class Store:
         """
         with (
             store_errors(f"writing to {self.url}"),
-            sqlite.flushing(self.writer_connection().connection),
+            self.database.durably(self.writer_connection()),
         ):
             yield
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,6 +77,10 @@ class SqliteDatabase:
         (row,) = ask(connection, f"PRAGMA wal_checkpoint({mode})")
         held_up, frames, copied = row
         return held_up, frames, copied
+
+    def durably(self, connection: Connection) -> AbstractContextManager[None]:
+        """See `Database`."""
+        return sqlite.flushing(connection.connection)
 
     @contextmanager
     def unlinked(self, connection: Connection) -> Iterator[None]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import json
 import os
+import pkgutil
 import sys
 import tempfile
 import time
@@ -13,13 +16,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import scrapy_frontier
 from scrapy_frontier.failpoints import POINTS
 
 from .schedules import CRAWL_POINTS, make_schedule
-from .sessions import Outcome, play
+from .sessions import Outcome, Trial, play
 
 COVER_TRIES = 5
 """Schedules that try to come to one point, with `--cover`."""
+
+WANTED = ("alembic.operations", "scrapy.cmdline", "scrapy.commands.crawl")
+
+UNWANTED = ("scrapy_frontier.resolver", "scrapy_frontier.store.migrations.versions")
+"""Modules that no crawl of these needs; some want a reactor."""
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -41,6 +50,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--spawn", action="store_true", help="start each crawl anew instead of forking it"
+    )
+    parser.add_argument(
+        "--power", action="store_true", help="let the power fail with each kill (SQLite alone)"
     )
     parser.add_argument("--jobs", type=int, default=1, help="schedules at the same time (1)")
     parser.add_argument(
@@ -77,20 +89,20 @@ def main() -> int:
 
 def import_all() -> None:
     """Import what every crawl needs, before the first fork. None of it may install a reactor or open anything."""
-    import alembic.operations  # noqa: F401
-    import scrapy.cmdline
-    import scrapy.core.downloader.handlers.http11
-    import scrapy.crawler
-    import scrapy.extensions.closespider
-    import scrapy.utils.reactor  # noqa: F401
+    from scrapy.settings import default_settings
+    from scrapy.utils.misc import load_object
 
-    import scrapy_frontier.addon
-    import scrapy_frontier.commands
-    import scrapy_frontier.frontier.life
-    import scrapy_frontier.report.verify
-    import scrapy_frontier.scheduler
-    import scrapy_frontier.testing.server  # noqa: F401
-
+    modules = pkgutil.walk_packages(scrapy_frontier.__path__, "scrapy_frontier.")
+    for name in [*WANTED, *(module.name for module in modules)]:
+        if not name.startswith(UNWANTED):
+            # A part that needs an extra is not there without it.
+            with contextlib.suppress(ModuleNotFoundError):
+                importlib.import_module(name)
+    for name, value in vars(default_settings).items():
+        if name.endswith("_BASE"):
+            for path in [*value, *value.values()]:
+                if isinstance(path, str) and "." in path:
+                    load_object(path)
     assert "twisted.internet.reactor" not in sys.modules, "a fork would share the reactor"
 
 
@@ -124,13 +136,14 @@ def play_all(seeds: list[int], options: argparse.Namespace, folder: Path) -> lis
     outcomes = []
     for seed in seeds:
         schedule = make_schedule(seed, options.point)
-        outcome = play(
+        trial = Trial(
             schedule,
             folder / f"seed-{seed}",
             options.store,
             spawns=options.spawn,
-            keep=options.keep is not None,
+            cuts_power=options.power,
         )
+        outcome = play(trial, keep=options.keep is not None)
         outcomes.append(outcome)
         if outcome.faults:
             print(f"{schedule}\n    " + "\n    ".join(outcome.faults), flush=True)
@@ -165,10 +178,12 @@ def summarise(outcomes: list[Outcome], seconds: float) -> None:
         name: sum(getattr(outcome, name) for outcome in outcomes)
         for name in ("sessions", "hits", "identities", "repeats")
     }
+    named = sum(n for name, n in kills.items() if name in POINTS)
+    cuts = sum(len(outcome.cuts) for outcome in outcomes)
     print(
         f"{len(outcomes)} schedules in {seconds:.0f} s: {figures['sessions']} crawls, {sum(kills.values())} killed"
-        f" ({sum(n for name, n in kills.items() if name in POINTS)} of them at a named point), {figures['hits']}"
-        f" requests, {figures['identities']} identities, {figures['repeats']} leases taken back"
+        f" ({named} of them at a named point), {cuts} power cuts, {figures['hits']} requests,"
+        f" {figures['identities']} identities, {figures['repeats']} leases taken back"
     )
     never = never_killed_at(outcomes)
     if never:

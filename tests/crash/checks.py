@@ -60,8 +60,11 @@ def look(store_url: str, run_name: str) -> dict[str, Any]:
                 " ON i.identity_id = t.identity_id"
                 f" WHERE i.run_id = :run AND t.event = {Event.RECLAIM:d} GROUP BY i.url"
             )
-            generations = rows(
-                "SELECT generation, count(*) FROM attempt GROUP BY generation HAVING count(*) > 1"
+            granted = rows(
+                "SELECT a.generation, a.attempt_id, a.identity_id, a.dispatched_ms FROM attempt AS a"
+            )
+            ledger = rows(
+                "SELECT seq, identity_id, event, at_ms, attempt_id FROM transition ORDER BY seq"
             )
         artifacts = open_artifacts(None, store.path) if store.path else None
         findings = [finding.text for finding in verify(store, artifacts=artifacts).findings]
@@ -84,7 +87,8 @@ def look(store_url: str, run_name: str) -> dict[str, Any]:
         "captured": captured,
         "lost": dict(taken_back),
         "open": sum(n for _, code, n in attempts if not code),
-        "twice": generations,
+        "granted": granted,
+        "ledger": ledger,
     }
 
 
@@ -102,20 +106,20 @@ EMPTY: dict[str, Any] = {
     "captured": {},
     "lost": {},
     "open": 0,
-    "twice": [],
+    "granted": [],
+    "ledger": [],
 }
 
 
 def interim(trial: Trial, session: Session, picture: dict[str, Any]) -> list[str]:
     """What must hold whenever a process has ended, however it did."""
     where = f"after session {len(trial.sessions) - 1} ({session.kill}, exit {session.status})"
-    faults = [f"verify: {text}" for text in picture["findings"]]
-    faults += [f"does not add up: {text}" for text in picture["failed"]]
-    faults += [f"generation {number} was granted {n} times" for number, n in picture["twice"]]
+    faults = [*sound(picture), *_granted_twice(trial, picture)]
     # Known before it happens: a dispatch before its request, a response before the spider.
-    asked = Counter(hit["origin"] + hit["path"] for hit in trial.log())
-    faults += _more("asked for than dispatched", asked, picture["tried"])
-    faults += _more("delivered than captured", delivered(trial), picture["captured"])
+    if not trial.has_lost:
+        asked = Counter(hit["origin"] + hit["path"] for hit in trial.log())
+        faults += _more("asked for than dispatched", asked, picture["tried"])
+        faults += _more("delivered than captured", delivered(trial), picture["captured"])
     at_once = PAGES_AT_ONCE * trial.schedule.total_limit + len(trial.urls) + 2
     if picture["open"] > at_once:
         faults.append(f"{picture['open']} attempts are open, of {at_once} that can be under way")
@@ -128,6 +132,31 @@ def interim(trial: Trial, session: Session, picture: dict[str, Any]) -> list[str
         faults.append(f"the crawl ended with status {session.status}")
     _remember(trial, picture)
     return [f"{where}: {fault}" for fault in faults]
+
+
+def sound(picture: dict[str, Any]) -> list[str]:
+    """What must hold of any store, whatever happened to it."""
+    faults = [f"verify: {text}" for text in picture["findings"]]
+    return faults + [f"does not add up: {text}" for text in picture["failed"]]
+
+
+def is_prefix(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """A power cut takes commits from the end, and nothing from between."""
+    left = after["ledger"]
+    if left == before["ledger"][: len(left)]:
+        return []
+    return [f"{len(left)} transitions are left, and they are not the first of those there were"]
+
+
+def _granted_twice(trial: Trial, picture: dict[str, Any]) -> list[str]:
+    """A generation stands for one lease for ever, also for one that a power cut has taken from the ledger."""
+    faults = []
+    for generation, *lease in picture["granted"]:
+        if trial.granted.setdefault(generation, lease) != lease:
+            faults.append(
+                f"generation {generation} was granted for {trial.granted[generation]} and for {lease}"
+            )
+    return faults
 
 
 def _remember(trial: Trial, picture: dict[str, Any]) -> None:
@@ -159,7 +188,8 @@ def final(trial: Trial, picture: dict[str, Any]) -> list[str]:
             f"not exhausted: {picture['stop']}, {picture['unresolved']}, {picture['deferred']}"
         )
     faults += _compare(trial, picture["ends"])
-    faults += _repeats(trial, picture, hits)
+    if not trial.has_lost:
+        faults += _repeats(trial, picture, hits)
     faults += _manners(trial, hits)
     return faults
 
@@ -216,8 +246,9 @@ def _manners(trial: Trial, hits: list[dict[str, Any]]) -> list[str]:
         most = max((hit["concurrency"] for hit in mine), default=0)
         if most > schedule.limit:
             faults.append(f"{most} requests at once at {name}, of {schedule.limit} allowed")
-        for earlier, later in pairwise(mine):
-            gap = later["arrived_at"] - _free_from(earlier, schedule.limit)
+        # With more at a time the interval counts between dispatches, which the server does not see.
+        for earlier, later in pairwise(mine) if schedule.limit == 1 else ():
+            gap = later["arrived_at"] - _free_from(earlier)
             if gap < schedule.delay_s - SLACK_S:
                 faults.append(
                     f"{later['path']} came {gap:.3f} s after {earlier['path']} at {name}, not {schedule.delay_s} s"
@@ -228,10 +259,9 @@ def _manners(trial: Trial, hits: list[dict[str, Any]]) -> list[str]:
     return faults
 
 
-def _free_from(hit: dict[str, Any], limit: int) -> float:
-    """The instant from which the interval counts: the end of the answer where one at a time is allowed."""
-    arrived, departed = float(hit["arrived_at"]), float(hit["departed_at"])
-    return departed if limit == 1 and hit["outcome"] == "sent" else arrived
+def _free_from(hit: dict[str, Any]) -> float:
+    """The instant from which the interval counts at the latest: the end of the answer, if it came to one."""
+    return float(hit["departed_at"] if hit["outcome"] == "sent" else hit["arrived_at"])
 
 
 def _most_at_once(hits: list[dict[str, Any]]) -> int:

@@ -121,7 +121,7 @@ def ask(question: Callable[[], Any], folder: Path, patience_s: float = 120.0) ->
     os.close(reader)
     if not child.wait(5) or child.status != 0:
         child.kill()
-        raise RuntimeError(f"no answer: {log.read_text()[-3000:]}")
+        raise RuntimeError(f"no answer: {log.read_text().strip()[-400:]}")
     return json.loads(received)
 
 

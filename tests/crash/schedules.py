@@ -34,6 +34,9 @@ RANKS = {
 }
 """The order in which points are reached; those that end a run come last."""
 
+ENDS = frozenset({"close.run_committed", "close.half_reported", "close.reported", "close.closed"})
+"""Points behind the end of a run: after one of them there is nothing to resume."""
+
 
 @dataclass(frozen=True)
 class Kill:
@@ -67,6 +70,11 @@ class Schedule:
     limit: int = 1
     total_limit: int = 16
     delay_s: float = 0.0
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether what was acknowledged must survive a power cut."""
+        return self.settings["FRONTIER_SYNCHRONOUS"] == "FULL"
 
     def __str__(self) -> str:
         pages = sum(map(len, self.site.spots.values()))
@@ -110,11 +118,13 @@ def make_schedule(seed: int, point: str = "") -> Schedule:
 
 
 def _own_points(seed: int) -> list[str]:
-    """Points in rotation, so that a dozen seeds come to all of them; what is reached once in a run stands first."""
+    """Points in rotation, so that a dozen seeds come to most of them; what is reached once in a run stands first."""
     count = len(CRAWL_POINTS)
     own = {CRAWL_POINTS[(seed * OWN + number) % count] for number in range(OWN)}
+    last = sorted(own & ENDS)[seed % len(own & ENDS)] if own & ENDS else None
     return sorted(
-        own, key=lambda name: (RANKS.get(name.partition(".")[0], 3), CRAWL_POINTS.index(name))
+        (name for name in own if name not in ENDS or name == last),
+        key=lambda name: (RANKS.get(name.partition(".")[0], 3), CRAWL_POINTS.index(name)),
     )
 
 

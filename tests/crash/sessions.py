@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from . import checks
+from . import checks, power
 from .children import Child, ask, fork
 from .schedules import Kill, Schedule
+from .witness import Witness
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,6 +52,10 @@ class Outcome:
     seed: int
     faults: list[str] = field(default_factory=list)
     kills: list[str] = field(default_factory=list)
+    cuts: list[str] = field(default_factory=list)
+    taken: int = 0
+    """Transitions that power cuts took back."""
+    is_durable: bool = True
     reached: list[str] = field(default_factory=list)
     sessions: int = 0
     hits: int = 0
@@ -62,24 +68,35 @@ class Trial:
     """A schedule with a folder to work in. `store` is the URL of the store, by default a file in that folder."""
 
     def __init__(
-        self, schedule: Schedule, folder: Path, store: str = "", *, spawns: bool = False
+        self,
+        schedule: Schedule,
+        folder: Path,
+        store: str = "",
+        *,
+        spawns: bool = False,
+        cuts_power: bool = False,
     ) -> None:
         self.schedule = schedule
         self.folder = folder
         self.store = store or f"sqlite:///{folder / 'store.db'}"
         self.run = f"crash-{schedule.seed}-{os.getpid()}"
         self.spawns = spawns
+        self.cuts_power = cuts_power
+        self.granted: dict[int, Any] = {}
+        """Every generation that was ever seen, to what it was granted for."""
         self.urls: dict[str, str] = {}
         self.sessions: list[Session] = []
         self.server_log = folder / "server.jsonl"
         self.notes = folder / "notes.log"
         self.trace = folder / "trace"
         self.ended: list[tuple[float, set[str]]] = []
+        self.has_lost = False
+        """Whether a power cut may have taken what was acknowledged, as `synchronous = NORMAL` allows."""
 
     def play(self) -> Outcome:
         """Crawl, kill, check and resume until the run is finished; then hold it to the server's log."""
         began = time.monotonic()
-        outcome = Outcome(self.schedule.seed)
+        outcome = Outcome(self.schedule.seed, is_durable=self.schedule.is_durable)
         server, stop = self._serve()
         try:
             picture = self._crawl_to_the_end(outcome)
@@ -103,13 +120,32 @@ class Trial:
     def _crawl_to_the_end(self, outcome: Outcome) -> dict[str, Any]:
         for kill in [*self.schedule.kills, None]:
             session = self._crawl(kill)
-            if session.status == -signal.SIGKILL and kill is not None:
-                outcome.kills.append(str(kill))
             picture = self.look()
             outcome.faults += checks.interim(self, session, picture)
+            if session.status == -signal.SIGKILL and kill is not None:
+                outcome.kills.append(str(kill))
+                if self.cuts_power:
+                    picture = self._cut_power(outcome, session, picture)
             if picture["state"] == "finished":
                 return picture
         raise AssertionError(f"the run is {picture['state']} in the end: {picture['unresolved']}")
+
+    def _cut_power(self, outcome: Outcome, session: Session, before: Any) -> Any:
+        """The machine went down with the process: the store is what the disk has of it."""
+        dice = random.Random(self.schedule.seed * 31 + len(self.sessions))
+        outcome.cuts.append(power.cut(self.folder / "store.db", dice))
+        after = self.look()
+        outcome.taken += len(before["ledger"]) - len(after["ledger"])
+        faults = checks.is_prefix(before, after)
+        if self.schedule.is_durable:
+            faults += checks.interim(self, session, after)
+        else:
+            # What was acknowledged may be gone, and is done again.
+            self.ended.clear()
+            self.has_lost = True
+            faults += checks.sound(after)
+        outcome.faults += [f"after a power cut ({outcome.cuts[-1]}): {fault}" for fault in faults]
+        return after
 
     def look(self) -> Any:
         """What the store says now."""
@@ -198,6 +234,8 @@ class Trial:
 
             os.environ.update(environment)
             os.chdir(self.folder)
+            if self.cuts_power:
+                Witness(self.folder).install()
             failpoints.arm(
                 environment["FRONTIER_FAILPOINT"], environment["FRONTIER_FAILPOINT_TRACE"]
             )
@@ -236,12 +274,10 @@ class Trial:
         return self.server_log.read_bytes().count(b"\n") if self.server_log.exists() else 0
 
 
-def play(
-    schedule: Schedule, folder: Path, store: str = "", *, spawns: bool = False, keep: bool = False
-) -> Outcome:
-    """Play a schedule in `folder`, which is removed afterwards unless something was found or it is to be kept."""
-    folder.mkdir(parents=True, exist_ok=True)
-    outcome = Trial(schedule, folder, store, spawns=spawns).play()
+def play(trial: Trial, *, keep: bool = False) -> Outcome:
+    """Play a schedule. Its folder is removed afterwards unless something was found or it is to be kept."""
+    trial.folder.mkdir(parents=True, exist_ok=True)
+    outcome = trial.play()
     if not keep and not outcome.faults:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(trial.folder, ignore_errors=True)
     return outcome

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from apply_bench import Bench
+from store_kinds import Stores
 
 from scrapy_frontier.states import State
-from scrapy_frontier.store import sqlite
 from scrapy_frontier.store.opening import open_store
 
 PARTS = ("store.db", "store.db-wal")
@@ -47,16 +47,28 @@ def test_a_lease_that_a_power_cut_took_back_gives_no_right(tmp_path: Path) -> No
         resumed.assert_sound()
 
 
+ASK = {
+    "sqlite": ("PRAGMA synchronous", {"NORMAL": 1, "FULL": 2}),
+    "postgresql": ("SHOW synchronous_commit", {"NORMAL": "off", "FULL": "on"}),
+}
+"""What a connection flushes, by kind of store: the question, and the answers by `synchronous`."""
+
+
 @pytest.mark.parametrize("synchronous", ["NORMAL", "FULL"])
 def test_a_durable_block_flushes_and_leaves_the_setting_as_it_was(
-    tmp_path: Path, synchronous: str
+    stores: Stores, synchronous: str
 ) -> None:
     """The session of a run is committed in one: it is the epoch of the generations that it grants."""
-    with open_store(
-        f"sqlite:///{tmp_path / 'store.db'}", create=True, synchronous=synchronous
-    ) as store:
-        asked = []
+    question, answers = ASK[stores.kind]
+    with open_store(stores.new_url(), create=True, synchronous=synchronous) as store:
+
+        def ask() -> object:
+            cursor = store.writer_connection().connection.cursor()
+            cursor.execute(question)
+            ((answer,),) = cursor.fetchall()
+            store.writer_connection().connection.rollback()
+            return answer
+
         with store.durably():
-            asked += sqlite.ask(store.writer_connection(), "PRAGMA synchronous")
-        asked += sqlite.ask(store.writer_connection(), "PRAGMA synchronous")
-        assert asked == [(sqlite.SYNCHRONOUS["FULL"],), (sqlite.SYNCHRONOUS[synchronous],)]
+            inside = ask()
+        assert (inside, ask()) == (answers["FULL"], answers[synchronous])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -148,6 +148,10 @@ class PostgresqlDatabase:
     def checkpoint(self, connection: Connection, mode: str) -> tuple[int, int, int]:
         """The server makes its own."""
         return 0, -1, -1
+
+    def durably(self, connection: Connection) -> AbstractContextManager[None]:
+        """See `Database`. The server flushes its log up to the commit, and so all that lies before."""
+        return engines.flushing(connection)
 
     @contextmanager
     def unlinked(self, connection: Connection) -> Iterator[None]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import socket
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -165,6 +167,23 @@ def _exclude_others(raw: Any, writing: Writing) -> None:
     except BaseException:
         raw.rollback()
         raise
+
+
+@contextmanager
+def flushing(connection: Connection) -> Iterator[None]:
+    """Commits of this block are flushed to the disk before they return, whatever the engine was made with."""
+    ((before,),) = ask(connection, "SHOW synchronous_commit")
+    _set_commits(connection, SYNCHRONOUS["FULL"])
+    try:
+        yield
+    finally:
+        _set_commits(connection, before)
+
+
+def _set_commits(connection: Connection, value: str) -> None:
+    raw: Any = connection.connection.driver_connection
+    raw.execute("SELECT set_config('synchronous_commit', %s, false)", (value,))
+    raw.commit()
 
 
 def ask(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
