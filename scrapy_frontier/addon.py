@@ -12,6 +12,7 @@ from scrapy.downloadermiddlewares import redirect, retry
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.extensions.throttle import AutoThrottle
 from scrapy.spidermiddlewares import depth
 from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
 from scrapy.utils.misc import load_object
@@ -71,6 +72,7 @@ class Addon:
         # Judges too late, and takes a failure for a permission.
         _switch_off(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware)
         _switch_off(settings, "SPIDER_MIDDLEWARES", UrlLengthMiddleware)
+        _switch_off_throttle(settings)
         _add_slot(settings)
         _warn_of_unused(settings)
 
@@ -115,6 +117,24 @@ def _switch_off(settings: BaseSettings, name: str, builtin: type) -> None:
     settings.set_in_component_priority_dict(name, builtin, None)
 
 
+def _switch_off_throttle(settings: BaseSettings) -> None:
+    """Scrapy's AutoThrottle works on downloader slots, which the frontier does not use; its settings are read by the
+    frontier's own, and the two are never on together.
+    """
+    for key in list(settings.getdict("EXTENSIONS")):
+        component = load_object(key)
+        if isinstance(component, type) and issubclass(component, AutoThrottle):
+            if component is not AutoThrottle:
+                logger.warning(
+                    "%s in EXTENSIONS is switched off: the frontier adapts the pace of origins itself, see"
+                    " FRONTIER_HEALTH",
+                    component.__qualname__,
+                    extra={"action": "component_replaced"},
+                )
+            settings.set_in_component_priority_dict("EXTENSIONS", component, None)
+    settings.set_in_component_priority_dict("EXTENSIONS", AutoThrottle, None)
+
+
 def _replace(settings: BaseSettings, name: str, builtin: type, path: str) -> None:
     """Put a component of ours where the built-in one stands, unless the project switched that off or replaced it."""
     position = settings.getdict(f"{name}_BASE").get(f"{builtin.__module__}.{builtin.__qualname__}")
@@ -148,9 +168,10 @@ def _add_slot(settings: BaseSettings) -> None:
 
 
 def _warn_of_unused(settings: BaseSettings) -> None:
-    if settings.getbool("AUTOTHROTTLE_ENABLED"):
+    adapts = FrontierSettings.from_settings(settings).health
+    if settings.getbool("AUTOTHROTTLE_ENABLED") and not adapts:
         logger.warning(
-            "AUTOTHROTTLE_ENABLED has no effect on requests of the frontier, whose gates keep DOWNLOAD_DELAY and"
+            "AUTOTHROTTLE_ENABLED has no effect while FRONTIER_HEALTH is False: the gates keep DOWNLOAD_DELAY and"
             " CONCURRENT_REQUESTS_PER_DOMAIN for each origin",
             extra={"action": "setting_unused"},
         )

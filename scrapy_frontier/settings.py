@@ -67,7 +67,7 @@ def _seconds(value: Any) -> float:
 
 
 def _optional_seconds(value: Any) -> float | None:
-    return None if value in (None, "") else _seconds(value)
+    return None if value in (None, "", "None") else _seconds(value)
 
 
 def _optional_days(value: Any) -> float | None:
@@ -321,6 +321,25 @@ class FrontierSettings:
         'Budgets of places, by name: `{"archive": {"place": "https://example.com/archive/", "urls": 500,'
         ' "depth": 3, "queries": 10}}`. Each limit may be left out.',
         shown="`{}`: none",
+    )
+    health: bool = _setting(
+        True,
+        _switch,
+        "Adapts to each origin how many requests are in flight and the interval between them, within the configured"
+        " limits: less after 429, 503, time-outs, failures and slower answers, more again while all goes well. Closes"
+        " origins that do nothing but fail. `AUTOTHROTTLE_ENABLED` sets its bounds.",
+    )
+    max_interval_s: float = _setting(
+        60.0,
+        _seconds,
+        "The longest interval that trouble gives an origin, in seconds. With `AUTOTHROTTLE_ENABLED` that is"
+        " `AUTOTHROTTLE_MAX_DELAY`.",
+    )
+    close_after_s: float | None = _setting(
+        180.0,
+        _optional_seconds,
+        "Seconds of nothing but failures (no connection, time-outs, 429, 502 to 504) after which an origin is closed"
+        " for this run. Its URLs stay unresolved; a resumed run tries again. None: never.",
     )
     link_inventory: bool = _setting(
         False,

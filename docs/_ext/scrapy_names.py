@@ -52,7 +52,10 @@ SETTINGS: Final[Mapping[str, str]] = {
     "DNSCACHE_ENABLED": "`False`: the frontier's resolvers keep no answer.",
     "DNSCACHE_SIZE": "How many hosts they keep; the least recently used makes room.",
     "DNS_TIMEOUT": "How many seconds a request waits for the addresses of its host.",
-    "AUTOTHROTTLE_ENABLED": "Has no effect on the frontier's requests; a warning says so.",
+    "AUTOTHROTTLE_ENABLED": "The bounds of the frontier's own throttle are the following; Scrapy's extension is off.",
+    "AUTOTHROTTLE_START_DELAY": "The interval that an origin is begun with.",
+    "AUTOTHROTTLE_MAX_DELAY": "The longest interval; it goes before `FRONTIER_MAX_INTERVAL`.",
+    "AUTOTHROTTLE_TARGET_CONCURRENCY": "Requests in flight at an origin on average, at the most.",
     "DUPEFILTER_CLASS": "Is not used; a warning says so where it is set.",
 }
 """Settings of Scrapy, and what the frontier takes from them."""

@@ -39,6 +39,7 @@ class Attempt:
     __slots__ = (
         "body",
         "cause",
+        "charged_at",
         "committed",
         "connection",
         "depth",
@@ -51,6 +52,7 @@ class Attempt:
         "is_charged",
         "is_direct",
         "is_lost",
+        "is_observed",
         "is_on_wire",
         "is_robots",
         "is_sent",
@@ -96,6 +98,9 @@ class Attempt:
         """Whether it holds one of the places that `CONCURRENT_REQUESTS` gives."""
         self.is_charged = False
         """Whether its request has reached the wire."""
+        self.charged_at: float = 0.0
+        self.is_observed = False
+        """Whether what came of it is known to the health of its origin."""
         self.is_captured = False
         """Whether its response is in the ledger."""
         self.is_direct = False

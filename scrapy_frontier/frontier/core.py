@@ -362,6 +362,7 @@ class Frontier:
         attempt = self.attempts.get(request)
         if attempt is not None and attempt.has_place and not attempt.is_charged:
             attempt.is_charged = True
+            attempt.charged_at = self.clock.now()
             failpoints.reach("wire.charged")
             self.opened.dispatch.charge(attempt.gate_key, attempt.origin_id)
 
@@ -418,10 +419,10 @@ class Frontier:
 
     def note_exception(self, request: Request, exception: BaseException) -> None:
         """A download failed; what becomes of it is not known yet."""
-        forget_unreached(request, exception)
+        was_cached = forget_unreached(request, exception)
         attempt = self.attempts.get(request)
         if attempt is not None:
-            outcomes.failed(self, attempt, exception)
+            outcomes.failed(self, attempt, exception, was_cached=was_cached)
 
     def downloaded(self, request: Request, result: object) -> None:
         """A download came to its end: a response, a failure, or another request in its place."""

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier.backpressure import Backpressure
+from scrapy_frontier.frontier.closed import ClosedOrigins
 from scrapy_frontier.frontier.cold import LIMIT, ColdOrigins
+from scrapy_frontier.frontier.health import Health
 from scrapy_frontier.frontier.robots_gates import RobotsGates
 from scrapy_frontier.identity import host_of
 from scrapy_frontier.policy.politeness import OriginPolicy, PolitenessRules, draw_interval
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.clock import Clock
     from scrapy_frontier.frontier.spending import Spending
+    from scrapy_frontier.policy.health import HealthRules
     from scrapy_frontier.seams import Waker
     from scrapy_frontier.store.writer import Writer
 
@@ -72,6 +75,7 @@ class Dispatch:
         random_source: random.Random,
         spending: Spending,
         max_pending: int | None = None,
+        health: HealthRules | None = None,
     ) -> None:
         self._schedule = schedule
         self._writer = writer
@@ -89,8 +93,19 @@ class Dispatch:
         base_policy = lru_cache(maxsize=4096)(partial(_policy_of, politeness))
         self.on_forbidden: Callable[[Head], None] = lambda _: None
         """Told of each URL that robots.txt keeps from being handed out."""
-        self.robots = RobotsGates(schedule, writer, clock, base_policy)
-        self._policy = self.robots.policy
+        self.closed: ClosedOrigins = ClosedOrigins(writer, run_id)
+        self.robots = RobotsGates(schedule, writer, clock, base_policy, self.closed)
+        self.health: Health = Health(
+            health,
+            schedule,
+            writer.send,
+            clock,
+            self.robots.policy,
+            self.closed.close,
+            self._keep_timing,
+        )
+        self.robots.changed_floor = self.health.refresh
+        self._policy = self.health.policy
         self._spending = spending
         self.backpressure: Backpressure = Backpressure(writer, clock, run_id, max_pending)
         self.scheduled: int = 0
@@ -106,8 +121,8 @@ class Dispatch:
     def is_pending(self) -> bool:
         """Whether anything is left to hand out, now or later in this run."""
         return (
-            self.scheduled > self.robots.unreachable
-            or self.timed > 0
+            self.scheduled > self.closed.scheduled
+            or self.timed > self.closed.timed
             or self.backpressure.held_back > 0
             or self.robots.is_waiting
         )
@@ -138,6 +153,7 @@ class Dispatch:
         self.backpressure.held_back = rows.count_held_back(cursor, self._run_id)
         self._cold.load(rows.scheduled_origins(cursor, self._run_id, LIMIT + 1), lambda _: False)
         self._schedule.cold_waiting = len(self._cold)
+        self.health.load(rows.troubled_gates(cursor, self._run_id))
 
     # Out of the store
 
@@ -146,7 +162,7 @@ class Dispatch:
         now = self._clock.now()
         for head in committed.scheduled:
             self.scheduled += 1
-            if not self.robots.arrived(head):
+            if not self.closed.arrived(head.origin_id):
                 self._add(head, now)
         self.backpressure.held_back += committed.held_back
         for due_ms, identity_id in committed.timed:
@@ -257,7 +273,10 @@ class Dispatch:
         """The URL whose turn it is, its gate's place taken; None while nothing may go out."""
         now = self._clock.now()
         self._release_due(now)
-        self.backpressure.relieve(self.scheduled + self.timed)
+        self.closed.recount(self.timed, now)
+        # What closed origins have makes no room, and none is made for it.
+        waiting = self.scheduled - self.closed.scheduled + self.timed - self.closed.timed
+        self.backpressure.relieve(max(0, waiting))
         self._ask(now)
         while (pick := self._schedule.next(now)) is not None:
             head = pick.head.payload

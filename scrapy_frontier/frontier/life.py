@@ -183,6 +183,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
     warn_of_unused(scrapy_settings)
     warn_of_short_lease(settings.lease_s, scrapy_settings)
     rules = politeness.rules(scrapy_settings, spider)
+    health_rules = politeness.health_rules(settings, scrapy_settings)
     limits = Limits.from_settings(scrapy_settings)
     # Without a request there is nothing that a robots.txt could forbid.
     robots_rules = robots_setup.rules(settings, scrapy_settings) if not settings.reparse else None
@@ -240,6 +241,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             random.Random(),
             spending,
             settings.max_pending,
+            health_rules,
         )
         dispatch.on_forbidden = frontier.drop
         with store.reader() as connection:

@@ -10,6 +10,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_frontier.connections import TRANSFER, keep_what_arrives, part
 from scrapy_frontier.frontier.wholeness import DATALOSS, fault_of_body
+from scrapy_frontier.policy.health import Kind, kind_of_failure, kind_of_status
 from scrapy_frontier.policy.retry import fault_kind
 from scrapy_frontier.resolver import look_up_fault
 
@@ -54,6 +55,8 @@ def answered(frontier: Frontier, attempt: Attempt, response: Response) -> None:
     attempt.judgement = frontier.opened.retries.of_response(
         attempt, response, attempt.cause, is_whole=attempt.is_whole
     )
+    kind = kind_of_status(response.status) if fault is None else Kind.BROKEN
+    frontier.opened.dispatch.health.note(attempt, kind)
 
 
 def fails_on_dataloss(frontier: Frontier, request: Request) -> bool:
@@ -62,14 +65,18 @@ def fails_on_dataloss(frontier: Frontier, request: Request) -> bool:
     return bool(request.meta.get("download_fail_on_dataloss", default))
 
 
-def failed(frontier: Frontier, attempt: Attempt, error: BaseException) -> None:
-    """A download has failed."""
+def failed(
+    frontier: Frontier, attempt: Attempt, error: BaseException, *, was_cached: bool = False
+) -> None:
+    """A download has failed. `was_cached`: the address that could not be reached came out of a cache."""
     attempt.exception = error
     if isinstance(error, IgnoreRequest):
         # A component of this side has dropped it: nothing is known of the server.
         return
-    attempt.cause = f"download.{_refined(attempt, fault_kind(error))}"
+    fault = _refined(attempt, fault_kind(error))
+    attempt.cause = f"download.{fault}"
     attempt.judgement = frontier.opened.retries.of_failure(attempt, error, attempt.cause)
+    frontier.opened.dispatch.health.note(attempt, kind_of_failure(fault), was_cached=was_cached)
 
 
 def _refined(attempt: Attempt, kind: str) -> str:

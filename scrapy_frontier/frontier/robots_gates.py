@@ -20,10 +20,14 @@ from scrapy_frontier.store.messages import Head, Message, Read, Reason, Tally, T
 
 if TYPE_CHECKING:
     from scrapy_frontier.clock import Clock
+    from scrapy_frontier.frontier.closed import ClosedOrigins
     from scrapy_frontier.scheduling import Schedule
     from scrapy_frontier.store.writer import Writer
 
 CHUNK: Final = 500
+
+ROBOTS: Final = "robots"
+"""Why an origin is closed whose robots.txt could not be had."""
 
 
 class RobotsGates:
@@ -35,6 +39,7 @@ class RobotsGates:
         writer: Writer,
         clock: Clock,
         base_policy: Callable[[str], OriginPolicy],
+        closed: ClosedOrigins,
     ) -> None:
         self._schedule = schedule
         self._writer = writer
@@ -44,8 +49,9 @@ class RobotsGates:
         self._deferred: Counter[int] = Counter()
         self.floors: dict[str, float] = {}
         """Seconds that Crawl-delay keeps between the requests of a gate."""
-        self.closed: dict[int, int] = {}
-        """Origins that are closed for this run, and how many of their URLs stay scheduled."""
+        self.changed_floor: Callable[[str], None] = lambda _: None
+        """Told of each gate whose policy has changed."""
+        self._closed = closed
 
     @property
     def deferred_count(self) -> int:
@@ -56,13 +62,8 @@ class RobotsGates:
     def is_waiting(self) -> bool:
         """Whether any of them may still be let go in this run."""
         return any(
-            self._deferred[origin_id] for origin_id in self._deferred.keys() - self.closed.keys()
+            count for origin_id, count in self._deferred.items() if origin_id not in self._closed
         )
-
-    @property
-    def unreachable(self) -> int:
-        """URLs that stay scheduled because their origin is closed for this run."""
-        return sum(self.closed.values())
 
     def ruling(self, head: Head, gate_key: str) -> tuple[Ruling, str | None]:
         """What becomes of a URL whose turn has come, and the inputs of that decision for the ledger.
@@ -112,9 +113,9 @@ class RobotsGates:
         for origin_id, gate_key in found.queues.items():
             is_own = gate_key == found.origin
             if can_judge:
-                self._keep_delay(found, gate_key, now)
+                self._keep_delay(found, gate_key)
                 self._release_deferred(origin_id)
-                self.closed.pop(origin_id, None)
+                self._closed.reopen(origin_id, ROBOTS)
                 if is_own:
                     self._schedule.reopen(gate_key, now, GateState.ROBOTS_PENDING)
                     self._schedule.reopen(gate_key, now, GateState.ROBOTS_UNAVAILABLE)
@@ -136,14 +137,7 @@ class RobotsGates:
         for origin_id in found.queues:
             self._judge_from(found, origin_id, 0)
 
-    def arrived(self, head: Head) -> bool:
-        """Whether a URL that has become scheduled belongs to an origin that is closed for this run."""
-        if head.origin_id not in self.closed:
-            return False
-        self.closed[head.origin_id] += 1
-        return True
-
-    def _keep_delay(self, found: OriginRobots, gate_key: str, now: float) -> None:
+    def _keep_delay(self, found: OriginRobots, gate_key: str) -> None:
         assert self.robots is not None
         if found.judge is None:
             return
@@ -153,24 +147,13 @@ class RobotsGates:
             self.floors.pop(gate_key, None)
         else:
             self.floors[gate_key] = floor.floor_s
-        self._schedule.set_policy(gate_key, self.policy(gate_key), now)
+        self.changed_floor(gate_key)
 
     def _close(self, origin_id: int, gate_key: str, now: float, *, is_own: bool) -> None:
         if is_own:
             self._schedule.close(gate_key, GateState.CLOSED, now)
             self._schedule.reopen(gate_key, now, GateState.ROBOTS_PENDING)
-        if origin_id not in self.closed:
-            self.closed[origin_id] = 0
-            self._writer.send(
-                Read(
-                    partial(rows.count_scheduled, origin_id=origin_id),
-                    partial(self._counted, origin_id),
-                )
-            )
-
-    def _counted(self, origin_id: int, count: int) -> None:
-        if origin_id in self.closed:
-            self.closed[origin_id] = count
+        self._closed.close(origin_id, ROBOTS)
 
     def _release_deferred(self, origin_id: int) -> None:
         self._writer.send(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_frontier.policy.health import BACK_OFF, EASE
+
 if TYPE_CHECKING:
     from scrapy_frontier.frontier.life import Open
 
@@ -40,6 +42,22 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
         ),
         "frontier/window": ("scheduled URLs held in memory", lambda o: o.dispatch.heads),
         "frontier/origins": ("origins held in memory", lambda o: o.dispatch.hot_origins),
+        "frontier/health/held_back": (
+            "origins that are asked for less than their limits allow, because of how they fare",
+            lambda o: o.dispatch.health.held_back,
+        ),
+        "frontier/health/backed_off": (
+            "decisions to ask an origin for less after trouble",
+            lambda o: o.dispatch.health.codes[BACK_OFF],
+        ),
+        "frontier/health/eased": (
+            "decisions to ask an origin for less because its answers take longer",
+            lambda o: o.dispatch.health.codes[EASE],
+        ),
+        "frontier/health/closed": (
+            "origins closed for this run, because they do nothing but fail or their robots.txt cannot be had",
+            lambda o: len(o.dispatch.closed),
+        ),
         "frontier/writer/commits": ("transactions committed", lambda o: o.writer.commits),
         "frontier/writer/rows": ("transitions committed", lambda o: o.writer.rows),
         "frontier/writer/pending": ("messages not on disk yet", lambda o: o.writer.pending),

@@ -30,18 +30,21 @@ def installed() -> AgeingResolver | None:
     return resolver if isinstance(resolver, AgeingResolver) else None
 
 
-def forget(host: str) -> None:
-    """A connection to `host` failed, so that the next one looks it up again; not for a failed look-up.
+def forget(host: str) -> bool:
+    """A connection to `host` failed, so that the next one looks it up again; not for a failed look-up. Whether its
+    address came out of the cache.
 
     `host` is what was connected to: the proxy's, where there is one. Does nothing with a resolver of another kind.
     """
     resolver = installed()
-    if resolver is not None and resolver.forget(host):
-        logger.debug("%s will be looked up again", host, extra={"action": "dns_forgotten"})
+    if resolver is None or not resolver.forget(host):
+        return False
+    logger.debug("%s will be looked up again", host, extra={"action": "dns_forgotten"})
+    return True
 
 
-def forget_unreached(request: Request, error: BaseException) -> None:
-    """Forget the host that a failed download connected to, where a connection is what failed.
+def forget_unreached(request: Request, error: BaseException) -> bool:
+    """Forget the host that a failed download connected to, where a connection is what failed; whether it was known.
 
     (Twisted has one error for a connection that took too long and for a download that did: the latter costs a look-up.)
     """
@@ -49,8 +52,7 @@ def forget_unreached(request: Request, error: BaseException) -> None:
     while cause is not None and not isinstance(cause, ConnectError):
         cause = cause.__cause__
     host = urlsplit(request.meta.get("proxy") or request.url).hostname
-    if cause is not None and host:
-        forget(host)
+    return cause is not None and bool(host) and forget(str(host))
 
 
 def look_up_fault(request: Request) -> str | None:

@@ -54,6 +54,7 @@ class CrawlProcess:
             "FRONTIER_RUN": "test",
             "TELNETCONSOLE_ENABLED": False,
             "CONCURRENT_ITEMS": 8,
+            "FRONTIER_MAX_INTERVAL": 0.05,
             **(settings or {}),
         }
         command = [sys.executable, "-m", "scrapy", "runspider", str(script)]

@@ -45,6 +45,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
 
 FRONTIER_SETTINGS: Final[Mapping[str, Any]] = {
     "FRONTIER_SYNCHRONOUS": "NORMAL",
+    "FRONTIER_MAX_INTERVAL": 0.05,
     "FRONTIER_ROBOTS_MAX_TRIES": 2,
     "FRONTIER_ROBOTS_BACKOFF": 0.1,
 }

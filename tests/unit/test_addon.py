@@ -12,6 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware, RedirectMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.extensions.throttle import AutoThrottle
 from scrapy.settings import BaseSettings, Settings
 from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
 from scrapy.utils.misc import load_object
@@ -177,7 +178,7 @@ def test_switched_off_by_its_setting() -> None:
 @pytest.mark.parametrize(
     ("values", "part"),
     [
-        ({"AUTOTHROTTLE_ENABLED": True}, "AUTOTHROTTLE_ENABLED"),
+        ({"AUTOTHROTTLE_ENABLED": True, "FRONTIER_HEALTH": False}, "AUTOTHROTTLE_ENABLED"),
         ({"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}, "DUPEFILTER_CLASS"),
     ],
 )
@@ -237,3 +238,20 @@ def test_trial_command_keeps_the_frontier_out(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("sys.orig_argv", ["python", "-m", "scrapy", "shell"])
     with pytest.raises(NotConfigured, match="scrapy shell"):
         turned_on()
+
+
+class OwnThrottle(AutoThrottle):
+    """A project's throttle."""
+
+
+@pytest.mark.parametrize("own", [None, AutoThrottle, OwnThrottle])
+def test_autothrottle_and_the_frontier_s_health_are_never_on_together(
+    own: type | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Scrapy's extension goes whoever put it there; one of the project's own goes with a warning."""
+    given = {} if own is None else {"EXTENSIONS": {own: 500}}
+    with caplog.at_level(logging.WARNING):
+        settings = turned_on(AUTOTHROTTLE_ENABLED=True, **given)
+    left = components(settings, "EXTENSIONS")
+    assert not any(issubclass(component, AutoThrottle) for component in left)
+    assert ("OwnThrottle" in caplog.text) == (own is OwnThrottle)

@@ -22,16 +22,14 @@ EASE: Final = "health.ease"
 GROW: Final = "health.grow"
 HOLD: Final = "health.hold"
 CLOSE: Final = "health.close"
-RESUME: Final = "health.resume"
 
 CODES: Final = {
     BACK_OFF: "trouble: half as many in flight; where that is one already, or the origin refuses or"
-    " answers nothing at all, a longer interval too",
+    " has not answered since it was last asked for less, a longer interval too",
     EASE: "answers take longer than they did: a quarter less in flight",
     GROW: "a window of answers without trouble: one more in flight, a shorter interval",
     HOLD: "nothing is changed: all that is allowed, or less asked for than is allowed",
     CLOSE: "nothing but failures for too long: not asked again in this run",
-    RESUME: "a resumed run asks an origin that was failing with one request first",
 }
 
 REFUSED_FACTOR: Final = 0.7
@@ -48,7 +46,7 @@ OUTGROWN: Final = 2.0
 
 FIRST_REFUSED_S: Final = 0.1
 FIRST_FAILED_S: Final = 1.0
-"""The shortest interval that is begun with after a refusal, and after failures alone."""
+"""The shortest interval that is begun with after a refusal, and after repeated failures alone."""
 
 SLOWER_FACTOR: Final = 2.0
 SLOWER_S: Final = 0.2
@@ -87,7 +85,13 @@ def resumed(state: HealthState, now: float) -> HealthState:
     if not state.is_closed and state.failing_since is None:
         return state
     return replace(
-        state, concurrency=1, changed_at=now, failing_since=None, rounds=0, is_closed=False
+        state,
+        concurrency=1,
+        changed_at=now,
+        failing_since=None,
+        rounds=0,
+        has_answered=False,
+        is_closed=False,
     )
 
 
@@ -119,6 +123,9 @@ def _within(interval_s: float, bounds: Bounds) -> float:
 
 
 def _with_life(state: HealthState, window: Summary) -> HealthState:
+    if window.answered or window.error:
+        # Answers to what was asked before the last change prove nothing about that.
+        state = replace(state, has_answered=True)
     if window.has_life:
         return replace(state, failing_since=window.failing_since, rounds=0)
     if state.failing_since is None and window.failing_since is not None:
@@ -129,21 +136,23 @@ def _with_life(state: HealthState, window: Summary) -> HealthState:
 def _back_off(state: HealthState, window: Summary, bounds: Bounds) -> tuple[str, HealthState]:
     is_refused = window.trouble == Kind.REFUSED.label
     has_answers = window.answered > 0
+    is_silent = not state.has_answered
     after = replace(
         state,
         concurrency=max(1, state.concurrency // 2),
         changed_at=window.ended_at,
         rounds=state.rounds + 1,
+        has_answered=False,
         cause=window.trouble,
     )
     if _is_lost(after, window.ended_at, bounds):
         return CLOSE, replace(after, is_closed=True)
-    if is_refused or not has_answers or state.concurrency == 1:
+    if is_refused or is_silent or state.concurrency == 1:
         pace_s = max(state.interval_s, window.pace_s)
         factor = REFUSED_FACTOR if is_refused and has_answers else FAILED_FACTOR
-        first_s = FIRST_REFUSED_S if is_refused else FIRST_FAILED_S if not has_answers else 0.0
+        first_s = FIRST_REFUSED_S if is_refused else FIRST_FAILED_S if is_silent else 0.0
         threshold = factor / max(pace_s, 1e-6)
-        if state.rounds and state.threshold is not None:
+        if is_silent and state.threshold is not None:
             # How often a dead origin was asked tells nothing of what it takes when it is back.
             threshold = state.threshold * (factor if is_refused else 1.0)
         after = replace(

@@ -47,7 +47,7 @@ REPEATED: Final = frozenset({Kind.ERROR, Kind.DOWN})
 _REFUSALS: Final = frozenset({429, 503})
 _GATEWAY: Final = frozenset({502, 504, *range(520, 528), 530})
 _UNREACHED: Final = frozenset({"connect_timeout", "dns", "refused", "unreachable"})
-_OWN_DOING: Final = frozenset({"cancelled", "unsupported", "too_large"})
+_OWN_DOING: Final = frozenset({"cancelled", "unsupported", "too_large", "ignored", "decoding"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ def kind_of_failure(name: str) -> Kind | None:
     client's own doing.
     """
     first = name.partition(".")[0]
-    if name in _OWN_DOING or first in _OWN_DOING:
+    if first in _OWN_DOING:
         return None
-    if name in _UNREACHED or first in _UNREACHED:
+    if first in _UNREACHED:
         return Kind.UNREACHED
     return Kind.TIMEOUT if first == "timeout" else Kind.BROKEN

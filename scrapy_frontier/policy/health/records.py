@@ -54,7 +54,8 @@ class HealthState:
     the origin is at ease. `threshold`: requests a second up to which the origin was well before its
     last trouble; None where that is unknown or long ago. `changed_at`: when it was last asked for
     less. `failing_since`: when the first request left that failed with nothing but failures after
-    it; `rounds`: how often the origin was asked for less since. `cause`: the last trouble.
+    it; `rounds`: how often the origin was asked for less since. `has_answered`: whether it has
+    answered what it was asked since the last change. `cause`: the last trouble.
     """
 
     concurrency: int
@@ -64,8 +65,16 @@ class HealthState:
     changed_at: float = 0.0
     failing_since: float | None = None
     rounds: int = 0
+    has_answered: bool = True
     is_closed: bool = False
     cause: str = ""
+
+    @property
+    def is_returning(self) -> bool:
+        """Whether its rate is still below what the origin took well before its last trouble."""
+        return self.interval_s > 0 and (
+            self.threshold is None or self.interval_s * self.threshold > 1.001
+        )
 
     def is_calm(self, bounds: Bounds) -> bool:
         """Whether the origin may be asked for all that its bounds allow, and nothing is failing."""

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from scrapy_frontier.policy.health.records import HealthState
 
 LEAST_ANSWERS: Final = 8
-LONGEST_S: Final = 5.0
-"""A window without trouble ends after two rounds of answers (`LEAST_ANSWERS` at least), or with the
-first outcome after so many seconds."""
+"""A window without trouble ends after so many answers, or after two rounds of them where only the
+number in flight holds them back."""
+
+ANSWERS_TO_RETURN: Final = 2
+"""So many answers are enough while an origin is asked for less than it took well before."""
 
 REPEATS: Final = 3
 """So many server errors in a row are trouble."""
@@ -69,7 +71,7 @@ class Window:
         if kind is Kind.ANSWERED:
             self._latencies.append(outcome.latency_s)
         is_trouble = kind is not Kind.ANSWERED and (kind not in REPEATED or self._errors >= REPEATS)
-        if is_trouble or self._is_full(outcome, state):
+        if is_trouble or self._counts.total() >= _wanted(state):
             return self._close(outcome, kind.label if is_trouble else "")
         return None
 
@@ -79,11 +81,6 @@ class Window:
             self._failing_since = None
         elif self._failing_since is None:
             self._failing_since = outcome.started_at
-
-    def _is_full(self, outcome: Outcome, state: HealthState) -> bool:
-        assert self._started_at is not None
-        wanted = max(LEAST_ANSWERS, 2 * state.concurrency)
-        return self._counts.total() >= wanted or outcome.ended_at - self._started_at >= LONGEST_S
 
     def _close(self, outcome: Outcome, trouble: str) -> Summary:
         latencies = sorted(self._latencies)
@@ -104,3 +101,9 @@ class Window:
         if trouble:
             self._errors = 0
         return summary
+
+
+def _wanted(state: HealthState) -> int:
+    if state.is_returning:
+        return ANSWERS_TO_RETURN
+    return LEAST_ANSWERS if state.interval_s else max(LEAST_ANSWERS, 2 * state.concurrency)
