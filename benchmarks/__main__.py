@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks import crawl, fairness, lateness, memory, raw_scheduler, store
+from benchmarks import crawl, evidence, fairness, lateness, memory, raw_scheduler, store
 from benchmarks.figures import Table, environment, environment_text
 from benchmarks.fresh import MeasurementError, scratch_folder
 
@@ -30,6 +30,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "raw_scheduler": raw_scheduler,
     "memory": memory,
     "store": store,
+    "evidence": evidence,
     "fairness": fairness,
     "lateness": lateness,
 }

@@ -9,6 +9,7 @@ benchmark fails.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,14 @@ from benchmarks.figures import Spread, Table, ratios
 from benchmarks.fresh import Figures, MeasurementError
 from benchmarks.site import Plan, running
 from benchmarks.spiders import SPIDERS
-from benchmarks.variants import add_variant_option
+from benchmarks.variants import VARIANTS, add_variant_option
 
 QUICK = ["--pages", "300", "--reps", "1", "--concurrency", "16"]
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser, variants: Sequence[str] = VARIANTS) -> None:
     """The options of this benchmark."""
-    add_variant_option(parser)
+    add_variant_option(parser, variants)
     parser.add_argument(
         "--pages", type=int, default=3000, help="pages of the site, all of them fetched"
     )

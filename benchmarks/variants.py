@@ -18,6 +18,14 @@ JOBDIR = "jobdir"
 FRONTIER = "frontier"
 """scrapy_frontier on SQLite with `synchronous=FULL`."""
 
+HEADERS = "headers"
+"""The same with `FRONTIER_EVIDENCE = "headers"`."""
+
+BODY = "body"
+"""The same with `FRONTIER_EVIDENCE = "body"`."""
+
+EVIDENCE = (FRONTIER, HEADERS, BODY)
+
 VARIANTS = (MEMORY, JOBDIR, FRONTIER)
 
 COMMON: dict[str, Any] = {
@@ -29,13 +37,16 @@ COMMON: dict[str, Any] = {
 
 def settings_of(variant: str, folder: Path) -> dict[str, Any]:
     """The settings of a variant whose files, if it keeps any, go to `folder`."""
+    frontier = {
+        "ADDONS": {"scrapy_frontier.Addon": 500},
+        "FRONTIER_STORE": f"sqlite:///{folder / 'frontier.db'}",
+    }
     own: dict[str, dict[str, Any]] = {
         MEMORY: {},
         JOBDIR: {"JOBDIR": str(folder / "job")},
-        FRONTIER: {
-            "ADDONS": {"scrapy_frontier.Addon": 500},
-            "FRONTIER_STORE": f"sqlite:///{folder / 'frontier.db'}",
-        },
+        FRONTIER: frontier,
+        HEADERS: {**frontier, "FRONTIER_EVIDENCE": HEADERS},
+        BODY: {**frontier, "FRONTIER_EVIDENCE": BODY},
     }
     return COMMON | own[variant]
 
@@ -54,7 +65,7 @@ def add_variant_option(parser: argparse.ArgumentParser, known: Sequence[str] = V
             raise argparse.ArgumentTypeError(f"no variant {', '.join(unknown)} here")
         return chosen
 
-    runnable = [name for name in known if name != FRONTIER or has_frontier()]
+    runnable = [name for name in known if name not in EVIDENCE or has_frontier()]
     parser.add_argument(
         "--variants",
         type=names,

@@ -60,7 +60,7 @@ class Evidence:
         self.kept: int = 0
         """Responses that were kept."""
         self.bytes: int = 0
-        """Bytes of their bodies that were kept, before compression; equal ones are counted each time."""
+        """Bytes of their bodies as they came off the wire; equal ones are counted each time."""
 
     @property
     def is_busy(self) -> bool:
@@ -76,9 +76,12 @@ class Evidence:
         attempt.body = response.body
         record = self._record(WIRE, response, payload, _exchange(attempt.request, self._fits))
         failpoints.reach("artifact.before")
-        return await asyncio.wrap_future(
+        digest = await asyncio.wrap_future(
             self._threads.submit(self._write, record, response.body, attempt.request.body)
         )
+        self.kept += 1
+        self.bytes += len(response.body) if record.body.is_kept else 0
+        return digest
 
     def note_seen(self, attempt: Attempt, response: Response) -> None:
         """The page of an attempt begins with this response: keep it where the wire sent other bytes."""
@@ -184,12 +187,9 @@ class Evidence:
         """Bodies first: a record never names what is not there."""
         if record.body.is_kept and body:
             self.artifacts.put(body, bytes.fromhex(record.body.digest))
-            self.bytes += len(body)
         if record.request is not None and record.request.body.is_kept and sent:
             self.artifacts.put(sent, bytes.fromhex(record.request.body.digest))
-        digest = self.artifacts.put(record.dump())
-        self.kept += record.form == WIRE
-        return digest
+        return self.artifacts.put(record.dump())
 
 
 async def keep(
@@ -205,6 +205,8 @@ async def keep(
     if attempt.replay is not None:
         attempt.body = response.body
         return attempt.replay
+    if frontier.is_closed:
+        raise IgnoreRequest(STOPPING)
     try:
         digest = await keeper.keep(attempt, response, payload)
     except ArtifactError as error:

@@ -73,6 +73,14 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
             "moves the transition table does not allow: always 0",
             lambda o: o.writer.refused,
         ),
+        "frontier/evidence/kept": (
+            "responses that were kept as evidence",
+            lambda o: o.evidence.kept if o.evidence is not None else 0,
+        ),
+        "frontier/evidence/bytes": (
+            "bytes of their bodies that were kept, as they came off the wire",
+            lambda o: o.evidence.bytes if o.evidence is not None else 0,
+        ),
         "frontier/leases/renewed": (
             "leases renewed because work went on",
             lambda o: o.leases.renewed,

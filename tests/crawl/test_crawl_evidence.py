@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,21 @@ async def test_equal_bodies_of_two_pages_are_one_artifact(lab: Lab) -> None:
     (one,), (other,) = evidence(result, lab.main / "plain"), evidence(result, lab.main / "twin")
     assert one.body == other.body
     assert one.url != other.url
+
+
+async def test_evidence_is_written_beside_the_event_loop(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, threads = Artifacts.put, set()
+
+    def watched(self: Artifacts, content: bytes, digest: bytes | None = None) -> bytes:
+        threads.add(threading.current_thread().name.rpartition("_")[0])
+        return put(self, content, digest)
+
+    monkeypatch.setattr(Artifacts, "put", watched)
+    result = await crawl(lab, "body")
+    assert threads == {"frontier-evidence"}
+    assert result.stats["frontier/evidence/kept"] == len(lab.server.log)
 
 
 async def test_the_request_is_kept_without_its_secrets(lab: Lab) -> None:
