@@ -171,8 +171,9 @@ async def test_the_request_is_kept_without_its_secrets(lab: Lab) -> None:
     assert dict(record.request.headers)["Authorization"] == "(withheld)"
 
 
+@pytest.mark.parametrize("mode", ["headers", "body"])
 async def test_evidence_that_cannot_be_written_stops_the_crawl_and_loses_nothing(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     """The disk is full for a while: a clear error, a clean stop, and the resumed run does the rest."""
     script(lab)
@@ -186,7 +187,7 @@ async def test_evidence_that_cannot_be_written_stops_the_crawl_and_loses_nothing
         return put(self, content, digest)
 
     monkeypatch.setattr(Artifacts, "put", full)
-    settings = {"FRONTIER_EVIDENCE": "body"}
+    settings = {"FRONTIER_EVIDENCE": mode}
     first = await lab.crawl(Everything, settings, seeds=[lab.main / ""])
     first.assert_sound()
     assert first.reason == "frontier_error"
