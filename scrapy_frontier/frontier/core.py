@@ -27,7 +27,7 @@ from scrapy_frontier.frontier.attempts import (
     capture,
     end_of_failure,
 )
-from scrapy_frontier.frontier.evidence import after_seen, keep, note_seen
+from scrapy_frontier.frontier.evidence import keep, note_seen, write_end
 from scrapy_frontier.frontier.leases import STOPPING
 from scrapy_frontier.frontier.page import CURRENT_PAGE, Page, current_page
 from scrapy_frontier.frontier.slots import META_KEY, SLOT, AutomaticSlot
@@ -484,21 +484,7 @@ class Frontier:
     def end(self, attempt: Attempt, ending: Ending) -> None:
         """The attempt is over: write how."""
         self.forget(attempt)
-
-        def send(seen: bytes | None) -> None:
-            self.opened.writer.send(
-                Move(
-                    attempt.lease,
-                    ending.event,
-                    ending.reason,
-                    self._now_ms(),
-                    ending.disposition,
-                    ending.finding,
-                    evidence=seen,
-                )
-            )
-
-        after_seen(self, attempt, send)
+        write_end(self, attempt, ending)
 
     def forget(self, attempt: Attempt) -> None:
         """The attempt is over."""

@@ -30,12 +30,13 @@ from scrapy_frontier.store.artifacts import (
     digest_of,
 )
 from scrapy_frontier.store.artifacts.records import SEEN, WIRE
+from scrapy_frontier.store.messages import Move
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_frontier.clock import Clock
-    from scrapy_frontier.frontier.attempts import Attempt
+    from scrapy_frontier.frontier.attempts import Attempt, Ending
     from scrapy_frontier.frontier.core import Frontier
     from scrapy_frontier.settings import FrontierSettings
 
@@ -223,12 +224,18 @@ def note_seen(frontier: Frontier, attempt: Attempt, response: Response) -> None:
         frontier.opened.evidence.note_seen(attempt, response)
 
 
-def after_seen(frontier: Frontier, attempt: Attempt, end: Callable[[bytes | None], None]) -> None:
-    """Call `end` once the evidence of what the page was given is durable, with the digest of it if it is its own."""
+def write_end(frontier: Frontier, attempt: Attempt, ending: Ending) -> None:
+    """Send how an attempt ended, once the evidence of what its page was given is durable."""
+
+    def send(seen: bytes | None) -> None:
+        now_ms = milliseconds(frontier.clock.now())
+        values = (ending.event, ending.reason, now_ms, ending.disposition, ending.finding)
+        frontier.opened.writer.send(Move(attempt.lease, *values, evidence=seen))
+
     if attempt.seen is None or frontier.opened.evidence is None:
-        end(None)
+        send(None)
     else:
-        frontier.opened.evidence.when_seen(attempt.seen, end, frontier.fail)
+        frontier.opened.evidence.when_seen(attempt.seen, send, frontier.fail)
 
 
 def _exchange(request: Request, fits: Callable[[int], bool]) -> Exchange:
