@@ -55,6 +55,11 @@ def look(store_url: str, run_name: str) -> dict[str, Any]:
                 " ON i.identity_id = a.identity_id LEFT JOIN reason AS r ON r.reason_id = a.outcome_id"
                 " WHERE i.run_id = :run GROUP BY i.url, r.code"
             )
+            kept = rows(
+                "SELECT i.url FROM identity AS i JOIN current AS c ON c.identity_id = i.identity_id"
+                " JOIN attempt AS a ON a.attempt_id = c.attempt_id WHERE i.run_id = :run"
+                f" AND c.state = {State.FETCHED:d} AND a.status < 500 AND a.status NOT IN (408, 429)"
+            )
             taken_back = rows(
                 "SELECT i.url, count(*) FROM transition AS t JOIN identity AS i"
                 " ON i.identity_id = t.identity_id"
@@ -86,7 +91,8 @@ def look(store_url: str, run_name: str) -> dict[str, Any]:
         "tried": tried,
         "captured": captured,
         "lost": dict(taken_back),
-        "open": sum(n for _, code, n in attempts if not code),
+        "open": sum(n for url, code, n in attempts if not code and not _is_beside(url)),
+        "kept": [url for (url,) in kept],
         "granted": granted,
         "ledger": ledger,
     }
@@ -106,6 +112,7 @@ EMPTY: dict[str, Any] = {
     "captured": {},
     "lost": {},
     "open": 0,
+    "kept": [],
     "granted": [],
     "ledger": [],
 }
@@ -162,6 +169,9 @@ def _granted_twice(trial: Trial, picture: dict[str, Any]) -> list[str]:
 def _remember(trial: Trial, picture: dict[str, Any]) -> None:
     """Which URLs had their end when this session was over: they must not be asked for again."""
     ended = {url for url, end in picture["ends"].items() if end not in UNENDED}
+    if trial.schedule.keeps_bodies:
+        # Processed from its evidence, without a second request; an answer that asks for one apart.
+        ended.update(picture["kept"])
     trial.ended.append((trial.sessions[-1].ended_at, ended))
 
 

@@ -16,7 +16,7 @@ ELSEWHERE = ("migrate.",)
 CRAWL_POINTS = tuple(name for name in POINTS if not name.startswith(ELSEWHERE))
 """Points that a crawl reaches, in a first session or a resumed one."""
 
-OFTEN = ("dispatch.", "commit.", "ack.", "wire.", "artifact.", "respond.", "page.")
+OFTEN = ("artifact.", "dispatch.", "commit.", "ack.", "wire.", "artifact.", "respond.", "page.")
 """Points that a crawl passes again and again."""
 
 OWN = 3
@@ -76,6 +76,11 @@ class Schedule:
         """Whether what was acknowledged must survive a power cut."""
         return self.settings["FRONTIER_SYNCHRONOUS"] == "FULL"
 
+    @property
+    def keeps_bodies(self) -> bool:
+        """Whether a response that was captured is processed without a second request."""
+        return bool(self.settings["FRONTIER_EVIDENCE"] == "body")
+
     def __str__(self) -> str:
         pages = sum(map(len, self.site.spots.values()))
         kills = "; ".join(map(str, self.kills))
@@ -108,6 +113,7 @@ def make_schedule(seed: int, point: str = "") -> Schedule:
         "FRONTIER_HOT_ORIGINS": dice.choice([1, 2_000]),
         "FRONTIER_KNOWN_URLS": dice.choice([2, 65_536]),
         "FRONTIER_LINK_INVENTORY": dice.random() < 0.5,
+        "FRONTIER_EVIDENCE": dice.choice(["none", "headers", "body", "body"]),
     }
     schedule.kills = _kills(dice, [point] if point else _own_points(seed))
     evidence = dice.choice(["none", "headers", "body"])
