@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from postgresql_server import NoServer, server
-from store_kinds import Databases, Stores
+from postgresql_server import VARIABLE, NoServer, server
+from store_kinds import KINDS, Databases, Stores
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +28,8 @@ def postgresql_server() -> Iterator[str]:
 def _all_databases(postgresql_server: str) -> Iterator[Databases]:
     made = Databases(postgresql_server)
     yield made
-    made.drop()
+    if VARIABLE in os.environ:  # a server of our own goes with all it holds
+        made.drop()
 
 
 @pytest.fixture
@@ -35,9 +37,6 @@ def databases(_all_databases: Databases) -> Iterator[Databases]:
     """Databases for one test."""
     yield _all_databases
     _all_databases.clear()
-
-
-KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 
 
 @pytest.fixture(params=KINDS)

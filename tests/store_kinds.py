@@ -8,12 +8,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.opening import Store, open_store
+
+KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
+"""Parameters of a test that is made on each kind of database."""
 
 _NUMBERS = itertools.count(1)
 

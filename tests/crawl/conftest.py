@@ -21,8 +21,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    """A scripted server with one origin, and the place of the store."""
+def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
+    """A scripted server with one origin, and the place of the store; SQLite, if the test is not `on_both_stores`."""
+    on_postgresql = getattr(request, "param", "sqlite") == "postgresql"
+    store = request.getfixturevalue("databases").new_url() if on_postgresql else None
     with ScriptedServer() as server:
         server.origin("main")
-        yield Lab(server, tmp_path)
+        yield Lab(server, tmp_path, store=store)

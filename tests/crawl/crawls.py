@@ -15,6 +15,7 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 from sqlalchemy import text
+from store_kinds import KINDS
 
 from scrapy_frontier.frontier import Frontier
 from scrapy_frontier.report import Coverage, coverage
@@ -52,6 +53,10 @@ needs_two_writers = pytest.mark.skipif(
     _has_faulty_sqlite(),
     reason="an SQLite with the WAL-reset fault lets one process write at a time",
 )
+
+
+on_both_stores = pytest.mark.parametrize("lab", KINDS, indirect=True)
+"""The test is made on each kind of database."""
 
 
 class Follower(Spider):
@@ -237,6 +242,7 @@ class Lab:
     server: ScriptedServer
     folder: Path
     settings: dict[str, Any] = field(default_factory=dict)
+    store: str | None = None
 
     @property
     def main(self) -> Origin:
@@ -246,7 +252,7 @@ class Lab:
     @property
     def store_url(self) -> str:
         """The store of the crawls, unless their settings say otherwise."""
-        return f"sqlite:///{self.folder / 'store.db'}"
+        return self.store or f"sqlite:///{self.folder / 'store.db'}"
 
     def crawler(self, spider: type[Spider], settings: Mapping[str, Any] | None = None) -> Crawler:
         """A crawler that has not started."""

@@ -9,9 +9,12 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy_frontier.testing import Answer, Origin, page, redirect
+
+if TYPE_CHECKING:
+    from crawls import Lab
 
 PATIENCE_S = 60.0
 """How long a process may take to end by itself."""
@@ -42,15 +45,22 @@ class CrawlProcess:
     """`scrapy runspider` on one store, from `seed` on. Its output is in `log`."""
 
     def __init__(
-        self, folder: Path, seed: str, settings: dict[str, Any] | None = None, spider: str = SPIDER
+        self,
+        place: Lab | Path,
+        seed: str,
+        settings: dict[str, Any] | None = None,
+        spider: str = SPIDER,
     ) -> None:
-        self.folder = folder
+        """`place` is a lab, or a folder in which the store is made."""
+        is_folder = isinstance(place, Path)
+        folder = self.folder = place if is_folder else place.folder
+        store = f"sqlite:///{folder / 'store.db'}" if is_folder else place.store_url
         self.log_path = folder / f"crawl-{len(list(folder.glob('crawl-*.log')))}.log"
         script = folder / "spider.py"
         script.write_text(spider)
         options = {
             "ADDONS": '{"scrapy_frontier.Addon": 500}',
-            "FRONTIER_STORE": f"sqlite:///{folder / 'store.db'}",
+            "FRONTIER_STORE": store,
             "FRONTIER_RUN": "test",
             "TELNETCONSOLE_ENABLED": False,
             "CONCURRENT_ITEMS": 8,

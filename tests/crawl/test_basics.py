@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from crawls import Follower, Lab
+from crawls import Follower, Lab, on_both_stores
 
 from scrapy_frontier.testing import page
 
 
+@on_both_stores
 async def test_every_reachable_page_is_fetched_once(lab: Lab) -> None:
     """Links, repeated and circular ones too, make one request for each URL."""
     lab.main.on("/", page("Home", ["/a", "/b", "/", "/a#part"]))

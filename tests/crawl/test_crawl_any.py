@@ -151,7 +151,14 @@ async def crawl_in_sessions(lab: Lab, seed: int) -> list[Crawl]:
     return sessions
 
 
-@pytest.mark.parametrize("seed", [1, 5, 20, 26, 29, 52])
+@pytest.mark.parametrize(
+    ("lab", "seed"),
+    [
+        *[("sqlite", seed) for seed in (1, 5, 20, 26, 29, 52)],
+        *[pytest.param("postgresql", seed, marks=pytest.mark.postgresql) for seed in (5, 29)],
+    ],
+    indirect=["lab"],
+)
 async def test_any_crawl_adds_up(lab: Lab, seed: int) -> None:
     """After every session the account is sound; at the end nothing is left, and ledger and server agree."""
     sessions = await crawl_in_sessions(lab, seed)

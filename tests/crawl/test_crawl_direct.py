@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from crawls import Follower, Lab
+from crawls import Follower, Lab, on_both_stores
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 
@@ -29,6 +29,7 @@ async def test_robots_txt(lab: Lab, settings: dict[str, Any]) -> None:
         assert result.log.max_simultaneous(lab.main.url) == 1
 
 
+@on_both_stores
 async def test_robots_txt_of_many_origins_under_a_tight_limit(lab: Lab) -> None:
     """Requests that wait for robots.txt leave room for the fetch of robots.txt."""
     origins = [lab.server.origin(f"o{number}") for number in range(6)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crawls import Follower, Lab
+from crawls import Follower, Lab, on_both_stores
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
@@ -13,6 +13,7 @@ from scrapy_frontier.testing import Answer, page, redirect, text
 # Redirects
 
 
+@on_both_stores
 async def test_redirect_chain(lab: Lab) -> None:
     """Each hop is an identity that ends as redirected; the last one succeeds."""
     lab.main.on("/a", redirect("/b", 301))
@@ -59,6 +60,7 @@ async def test_redirect_to_itself(lab: Lab) -> None:
     assert result.fate(lab.main / "ever").state == "terminal"
 
 
+@on_both_stores
 async def test_redirect_out_of_the_scope(lab: Lab) -> None:
     """A hop is judged like a link: what the scope excludes is not asked for."""
     other = lab.server.origin("other", "127.0.0.2")
@@ -116,6 +118,7 @@ async def test_redirect_that_a_spider_takes_itself(lab: Lab) -> None:
 # Retries
 
 
+@on_both_stores
 async def test_retries_are_attempts_of_one_identity(lab: Lab) -> None:
     """Failures and bad answers are tried again and counted; the identity ends once."""
     lab.main.on("/weak", [Answer(status=503), Answer(status=500), page("well")])

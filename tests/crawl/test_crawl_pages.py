@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from crawls import Follower, Lab, Result
+from crawls import Follower, Lab, Result, on_both_stores
 from scrapy import Request
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 
@@ -198,6 +198,7 @@ async def test_page_ends_after_a_slow_pipeline(lab: Lab) -> None:
     assert result.history(lab.main / "parent")[-1] == "process"
 
 
+@on_both_stores
 async def test_response_reaches_the_spider_after_its_commit(lab: Lab) -> None:
     """Dispatch and response are on disk before a callback sees the page (invariant 5)."""
 
@@ -260,6 +261,7 @@ async def test_ignored_in_a_callback_is_an_error_of_the_callback(lab: Lab) -> No
     assert result.fate(lab.main / "parent").attempts == 1
 
 
+@on_both_stores
 async def test_pages_link_their_own_children_while_many_are_open(lab: Lab) -> None:
     """Callbacks that run at the same time do not take each other's references."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import Follower, Lab
+from crawls import Follower, Lab, on_both_stores
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
 from scrapy.settings import default_settings
@@ -49,6 +49,7 @@ async def test_ports_of_one_host_are_origins_of_their_own(lab: Lab) -> None:
     assert first_of_other.arrived_at < last_of_main.arrived_at
 
 
+@on_both_stores
 async def test_total_in_flight(lab: Lab) -> None:
     """The total in flight is never more than CONCURRENT_REQUESTS."""
     origins = [lab.server.origin(f"o{number}") for number in range(5)]
@@ -195,6 +196,7 @@ async def test_interval_is_kept_across_robots_and_direct_fetches(lab: Lab) -> No
     assert_gaps(hits, 0.08)
 
 
+@on_both_stores
 async def test_interval_is_kept_across_a_resumption(lab: Lab) -> None:
     """The timing of a host is loaded before anything is dispatched."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import time
 from collections import Counter
 
 import pytest
-from crawls import Lab, Result, needs_two_writers
+from crawls import Lab, Result, needs_two_writers, on_both_stores
 from processes import CrawlProcess, make_web
 from test_crawl_any import make_site
 
@@ -51,17 +52,18 @@ def assert_repeats_were_in_flight(result: Result, hits: list[Hit]) -> None:
     assert all(count <= expected[url] for url, count in asked.items()), asked - expected
 
 
+@on_both_stores
 def test_killed_again_and_again(lab: Lab) -> None:
     """After six kills at any moment every reachable page is fetched, and the account adds up."""
     dice = random.Random(20240229)
     paths = make_web(lab.main, 140, delay_s=0.02)
     seed = lab.main / "p0"
     for _ in range(6):
-        with CrawlProcess(lab.folder, seed, SETTINGS) as process:
+        with CrawlProcess(lab, seed, SETTINGS) as process:
             wait_for_hits(lab, process, len(lab.server.log) + dice.randrange(1, 25))
             time.sleep(dice.uniform(0, 0.05))
             process.kill()
-    with CrawlProcess(lab.folder, seed, SETTINGS) as process:
+    with CrawlProcess(lab, seed, SETTINGS) as process:
         output = process.wait()
     result = Result(lab.store_url, lab.server.log).assert_reconciled()
     assert result.coverage.run.state == "finished", output
@@ -97,10 +99,10 @@ def test_any_crawl_survives_kills(lab: Lab) -> None:
         "DOWNLOADER_MIDDLEWARES": '{"test_crawl_any.Drops": 100}',
     }
     for _ in range(4):
-        with CrawlProcess(lab.folder, lab.main / "p0", settings, DICEY) as process:
+        with CrawlProcess(lab, lab.main / "p0", settings, DICEY) as process:
             wait_for_hits(lab, process, len(lab.server.log) + dice.randrange(1, 20))
             process.kill()
-    with CrawlProcess(lab.folder, lab.main / "p0", settings, DICEY) as process:
+    with CrawlProcess(lab, lab.main / "p0", settings, DICEY) as process:
         output = process.wait()
     result = Result(lab.store_url, lab.server.log).assert_reconciled()
     assert result.coverage.run.state == "finished", output
@@ -140,13 +142,13 @@ def test_direct_fetch_that_was_killed(lab: Lab, moment: str, hits: int, delay_s:
     lab.main.otherwise = page("any")
     lab.main.on("/own", [page("quick"), slow] if moment == "a second time" else slow)
     settings: dict[str, object] = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": delay_s}
-    with CrawlProcess(lab.folder, lab.main / "page", settings, FETCHES_ITSELF) as process:
+    with CrawlProcess(lab, lab.main / "page", settings, FETCHES_ITSELF) as process:
         wait_for_hits(lab, process, hits)
         time.sleep(0.2)
         process.kill()
     (lab.folder / "not-again").touch()
     settings["DOWNLOAD_DELAY"] = 0
-    with CrawlProcess(lab.folder, lab.main / "page", settings, FETCHES_ITSELF) as process:
+    with CrawlProcess(lab, lab.main / "page", settings, FETCHES_ITSELF) as process:
         output = process.wait()
     result = Result(lab.store_url, lab.server.log).assert_reconciled()
     assert result.coverage.run.state == "finished", output
@@ -158,11 +160,11 @@ def test_FC56_kill_with_jobdir_loses_nothing(lab: Lab) -> None:
     lab.main.on("/seed", page("seed", [f"/{number}" for number in range(150)]))
     lab.main.otherwise = Answer("one", delay_s=0.01)
     settings = {**SETTINGS, "JOBDIR": "job", "FRONTIER_STORE": None, "FRONTIER_RUN": None}
-    with CrawlProcess(lab.folder, lab.main / "seed", settings) as process:
+    with CrawlProcess(lab, lab.main / "seed", settings) as process:
         wait_for_hits(lab, process, 40)
         process.kill()
     before = len(lab.server.log)
-    with CrawlProcess(lab.folder, lab.main / "seed", settings) as process:
+    with CrawlProcess(lab, lab.main / "seed", settings) as process:
         process.wait()
     result = Result(f"sqlite:///{lab.folder / 'job' / 'frontier.db'}", lab.server.log)
     result.assert_reconciled()
@@ -174,11 +176,12 @@ def test_FC56_kill_with_jobdir_loses_nothing(lab: Lab) -> None:
     assert_repeats_were_in_flight(result, lab.server.log.hits)
 
 
+@on_both_stores
 def test_one_signal_stops_cleanly(lab: Lab) -> None:
     """What is in flight is finished, the rest is left for the next start, and nothing is repeated."""
     paths = make_web(lab.main, 60, delay_s=0.03)
     for number in (signal.SIGINT, signal.SIGTERM):
-        with CrawlProcess(lab.folder, lab.main / "p0", SETTINGS) as process:
+        with CrawlProcess(lab, lab.main / "p0", SETTINGS) as process:
             wait_for_hits(lab, process, len(lab.server.log) + 15)
             process.send(number)
             process.wait()
@@ -188,7 +191,7 @@ def test_one_signal_stops_cleanly(lab: Lab) -> None:
         assert reclaimed(stopped) == 0
         assert len(lab.server.log) < len(paths)
 
-    with CrawlProcess(lab.folder, lab.main / "p0", SETTINGS) as process:
+    with CrawlProcess(lab, lab.main / "p0", SETTINGS) as process:
         process.wait()
     resumed = Result(lab.store_url, lab.server.log).assert_reconciled()
     assert resumed.coverage.stop.reason == "exhausted"
@@ -201,7 +204,7 @@ def test_two_signals_stop_at_once(lab: Lab) -> None:
     """The second signal skips every hook; the next start finds the run as after a kill."""
     lab.main.on("/p0", page("", [f"/{number}" for number in range(12)]))
     lab.main.otherwise = Answer("slow", delay_s=1)
-    with CrawlProcess(lab.folder, lab.main / "p0", SETTINGS) as process:
+    with CrawlProcess(lab, lab.main / "p0", SETTINGS) as process:
         wait_for_hits(lab, process, 3)
         process.send(signal.SIGINT)
         process.wait_for_text("Send again to force")
@@ -211,7 +214,7 @@ def test_two_signals_stop_at_once(lab: Lab) -> None:
     assert stopped.coverage.run.state != "finished"
 
     lab.main.otherwise = page("quick")
-    with CrawlProcess(lab.folder, lab.main / "p0", SETTINGS) as process:
+    with CrawlProcess(lab, lab.main / "p0", SETTINGS) as process:
         process.wait()
     resumed = Result(lab.store_url, lab.server.log).assert_reconciled()
     assert resumed.coverage.stop.reason == "exhausted"
@@ -230,11 +233,11 @@ def test_interval_is_kept_across_a_kill(lab: Lab, moment: str) -> None:
         "RANDOMIZE_DOWNLOAD_DELAY": False,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
     }
-    with CrawlProcess(lab.folder, lab.main / "p0", settings) as process:
+    with CrawlProcess(lab, lab.main / "p0", settings) as process:
         wait_for_hits(lab, process, 1)
         time.sleep(0.15)
         process.kill()
-    with CrawlProcess(lab.folder, lab.main / "p0", settings) as process:
+    with CrawlProcess(lab, lab.main / "p0", settings) as process:
         wait_for_hits(lab, process, 2)
         process.kill()
     first, second = lab.server.log.hits[:2]
@@ -243,17 +246,18 @@ def test_interval_is_kept_across_a_kill(lab: Lab, moment: str) -> None:
     assert second.arrived_at - counted_from >= 4 - 0.05
 
 
+@on_both_stores
 def test_another_process_on_the_same_run_is_refused(lab: Lab) -> None:
     """The second process ends with the name of the first, and sends no request."""
     lab.main.on("/p0", page("", [f"/{number}" for number in range(50)]))
     lab.main.otherwise = Answer("slow", delay_s=0.2)
     settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    with CrawlProcess(lab.folder, lab.main / "p0", settings) as first:
+    with CrawlProcess(lab, lab.main / "p0", settings) as first:
         wait_for_hits(lab, first, 2)
-        with CrawlProcess(lab.folder, lab.main / "other", settings) as second:
+        with CrawlProcess(lab, lab.main / "other", settings) as second:
             output = second.wait()
         assert first.process.poll() is None
-        assert f"process {first.process.pid}" in output
+        assert re.search(rf"(process|scrapy_frontier) {first.process.pid} ", output)
         assert "FRONTIER_RUN" in output or "WAL-reset fault" in output
         assert "/other" not in lab.server.log.hits_by_path()
         first.send(signal.SIGTERM)
@@ -262,12 +266,13 @@ def test_another_process_on_the_same_run_is_refused(lab: Lab) -> None:
 
 
 @needs_two_writers
+@on_both_stores
 def test_two_runs_in_one_store_at_the_same_time(lab: Lab) -> None:
     """Two processes share a store, each with a run of its own; both accounts add up."""
     paths = make_web(lab.main, 40, delay_s=0.01)
     with (
-        CrawlProcess(lab.folder, lab.main / "p0", {**SETTINGS, "FRONTIER_RUN": "one"}) as one,
-        CrawlProcess(lab.folder, lab.main / "p0", {**SETTINGS, "FRONTIER_RUN": "two"}) as two,
+        CrawlProcess(lab, lab.main / "p0", {**SETTINGS, "FRONTIER_RUN": "one"}) as one,
+        CrawlProcess(lab, lab.main / "p0", {**SETTINGS, "FRONTIER_RUN": "two"}) as two,
     ):
         outputs = one.wait(), two.wait()
     result = Result(lab.store_url, lab.server.log).assert_reconciled()
@@ -291,7 +296,7 @@ def test_two_runs_in_one_store_at_the_same_time(lab: Lab) -> None:
 def test_refusal_is_one_line(lab: Lab, settings: dict[str, object], message: str) -> None:
     """A crawl that cannot begin ends by itself, with a status, a line of its own in the log, and no request."""
     lab.main.otherwise = page("any")
-    with CrawlProcess(lab.folder, lab.main / "p0", settings) as process:
+    with CrawlProcess(lab, lab.main / "p0", settings) as process:
         output = process.wait()
     assert process.process.returncode == 1
     assert len(lab.server.log) == 0

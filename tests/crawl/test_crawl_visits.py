@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from crawls import Crawl, Follower, Lab
+from crawls import Crawl, Follower, Lab, on_both_stores
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
 
@@ -93,6 +93,7 @@ async def test_a_time_that_makes_no_sense_is_logged_and_ignored(lab: Lab, caplog
     assert "meta['frontier_delay'] = 'soon'" in caplog.text
 
 
+@on_both_stores
 async def test_a_time_outlives_its_process(lab: Lab) -> None:
     """A resumed run waits for the rest of the time, and not for the whole of it again."""
 
@@ -119,6 +120,7 @@ async def test_a_time_outlives_its_process(lab: Lab) -> None:
 # Visits
 
 
+@on_both_stores
 async def test_dont_filter_is_a_further_attempt_each_time(lab: Lab) -> None:
     """n visits of one URL are n attempts of one identity, one after the other."""
 
@@ -206,6 +208,7 @@ async def test_a_visit_with_a_time(lab: Lab) -> None:
     assert interval >= 0.19
 
 
+@on_both_stores
 async def test_visits_in_waiting_outlive_the_process(lab: Lab) -> None:
     """A visit that waited for its turn when the crawl stopped is made after the resumption."""
 

@@ -73,6 +73,7 @@ class Bench:
     def apply(self, *messages: Message) -> Committed:
         """Apply the messages in one transaction, and give the answers."""
         with transaction(self.store, "applying") as connection:
+            self.applier.refresh(self.store)
             batch = self.applier.apply(cursor_of(connection), messages)
         self.applier.keep(batch)
         for answer, value in batch.committed.answers:
