@@ -68,8 +68,10 @@ class ProcessLock:
 
     def is_held(self) -> bool | None:
         """Whether some object has the lock; None where that cannot be told. Needs to take it for a moment."""
-        if self.path is None:
+        if self.path is None or self._lock is None:
             return None
+        if self._lock.is_locked:
+            return True
         if not self.path.exists():
             return False
         try:

@@ -311,7 +311,7 @@ def test_a_run_has_one_process_until_that_is_dead(
             process.kill()
             process.wait()
         with lock:
-            assert lock.is_held() is not False
+            assert lock.is_held() is True
         with lock, pytest.raises(RunLocked):
             RunLock(store, 7).acquire()
 
