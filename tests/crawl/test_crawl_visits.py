@@ -93,7 +93,6 @@ async def test_a_time_that_makes_no_sense_is_logged_and_ignored(lab: Lab, caplog
     assert "meta['frontier_delay'] = 'soon'" in caplog.text
 
 
-@on_both_stores
 async def test_a_time_outlives_its_process(lab: Lab) -> None:
     """A resumed run waits for the rest of the time, and not for the whole of it again."""
 

@@ -118,8 +118,8 @@ def _prepare(raw: Any, settings: tuple[tuple[str, str], ...]) -> None:
 
     register(raw)
     check_server(raw.info.server_version, raw.info.parameter_status("server_encoding"))
-    for name, value in settings:
-        raw.execute("SELECT set_config(%s, %s, false)", (name, value))
+    values = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+    raw.execute(f"SELECT {values}", [part for setting in settings for part in setting])
     raw.commit()
 
 
