@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.identity import ParameterRules
 from scrapy_frontier.policy.budgets import PlaceBudgets
+from scrapy_frontier.policy.priority import NO_RULES, NO_WEIGHTS, PriorityRules, Weights
 from scrapy_frontier.policy.retry import RetryRule, read_rules
 from scrapy_frontier.policy.scope import Scope
 
@@ -373,6 +374,21 @@ class FrontierSettings:
         _shares,
         "Share of the dispatches that each priority band gets while all have work, the most urgent band first. No band"
         " starves.",
+    )
+    priority_rules: PriorityRules = _setting(
+        NO_RULES,
+        lambda value: PriorityRules.from_setting(_from_json(value)),
+        'Points by place, by name: `{"news": {"place": "https://example.com/news/", "points": 50}}`. They are'
+        " added to the priority of a request; the narrowest place decides.",
+        shown="`{}`: none",
+    )
+    priority_weights: Weights = _setting(
+        NO_WEIGHTS,
+        lambda value: Weights.from_setting(_from_json(value)),
+        "What else moves a URL in the queue, in points: `depth` for each step away from the seeds (below 0: the near"
+        " ones first), `links` for each doubling of the references to it, `freshness` for each doubling of the days"
+        " since an earlier run of the spider fetched it.",
+        shown="`{}`: nothing",
     )
     max_lag_s: float = _setting(
         10.0,

@@ -68,6 +68,8 @@ REASONS: Final[Mapping[str, str]] = {
     robots.ROBOTS_UNREACHABLE: "Its origin's robots.txt cannot be had.",
     robots.ROBOTS_CLOSED: "Its origin's robots.txt could not be had, and this run has stopped trying.",
     "robots.settled": "It is known what its origin's robots.txt says.",
+    "priority.points": "It stands in the queue by these points: a rule of `FRONTIER_PRIORITY_RULES`, or"
+    " `FRONTIER_PRIORITY_WEIGHTS`.",
     "budget.room": "There is room in the queue again.",
     "band.{band}": "It was handed out, from this priority band.",
     "engine.direct": "It was issued past the scheduler and has its place at the gate.",

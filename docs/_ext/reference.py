@@ -39,6 +39,8 @@ TYPES: Final = {
     "int | None": "whole number",
     "float | None": "number",
     "PlaceBudgets": "dictionary",
+    "PriorityRules": "dictionary",
+    "Weights": "dictionary",
     "Scope": "dictionary",
     "ParameterRules": "list of rules",
     "tuple[RetryRule, ...]": "dictionary",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.identity import Resolved, host_of
-from scrapy_frontier.policy.budgets import Budgets, Claim
+from scrapy_frontier.policy.budgets import NO_BUDGETS, Budgets, Claim
+from scrapy_frontier.policy.priority import NO_PRIORITIES, Priorities
 from scrapy_frontier.policy.scope import Allowed, DomainScope, Excluded, Scope
 from scrapy_frontier.states import Event
 from scrapy_frontier.store.messages import Reason, Verdict
@@ -65,12 +66,14 @@ class Admission:
         scope: Scope,
         domains: Callable[[], DomainScope],
         limits: Limits,
-        budgets: Budgets | None = None,
+        budgets: Budgets = NO_BUDGETS,
+        priorities: Priorities = NO_PRIORITIES,
     ) -> None:
         self._scope = scope
         self._domains = domains
         self.limits = limits
-        self.budgets = Budgets() if budgets is None else budgets
+        self.budgets = budgets
+        self.priorities = priorities
         self.hold: Verdict | None = None
         """What becomes of every URL that would be admitted, in a run that sends no requests."""
 
@@ -101,6 +104,14 @@ class Admission:
         """The budgets that a URL counts in, were it admitted."""
         return self.budgets.claims(resolved.url, resolved.origin)
 
+    def place_in_queue(
+        self, request: Request, url: str, origin: str, depth: int
+    ) -> tuple[int, str | None]:
+        """The rank of a request, smaller first, and as JSON what it is made of besides the request's own priority."""
+        points = self.priorities.points(request.priority, url, origin, depth)
+        inputs = None if points.inputs is None else json.dumps(points.inputs, ensure_ascii=False)
+        return max(-RANKS, min(RANKS, -points.total)), inputs
+
     def by_depth(self, resolved: Resolved, depth: int) -> Verdict:
         """Hold what is further from the seeds than a limit, until a shorter way to it is found."""
         limit = self.limits.depth
@@ -129,11 +140,6 @@ def waiver_of(dont_filter: bool, meta: Mapping[Any, Any]) -> str | None:
     if dont_filter:
         return "dont_filter"
     return "allow_offsite" if meta.get("allow_offsite") else None
-
-
-def rank_of(request: Request) -> int:
-    """The place of a request in its origin's queue, smaller first, by Scrapy's priority."""
-    return max(-RANKS, min(RANKS, -request.priority))
 
 
 def due_ms(meta: Mapping[str, Any], now_ms: int) -> int:

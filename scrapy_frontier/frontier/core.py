@@ -110,7 +110,7 @@ class Frontier:
 
     async def close(self, reason: str) -> None:
         """Write what is left and how the run ended. `reason` is Scrapy's reason for closing the spider."""
-        from scrapy_frontier.frontier.life import close_frontier
+        from scrapy_frontier.frontier.closing import close_frontier
 
         if self._open is not None:
             await close_frontier(self, self._open, reason)

@@ -18,6 +18,7 @@ from scrapy_frontier.frontier.backpressure import Backpressure
 from scrapy_frontier.frontier.closed import ClosedOrigins
 from scrapy_frontier.frontier.cold import LIMIT, ColdOrigins
 from scrapy_frontier.frontier.health import Health
+from scrapy_frontier.frontier.promotion import Promotion
 from scrapy_frontier.frontier.robots_gates import RobotsGates
 from scrapy_frontier.identity import host_of
 from scrapy_frontier.policy.politeness import OriginPolicy, PolitenessRules, draw_interval
@@ -76,6 +77,7 @@ class Dispatch:
         spending: Spending,
         max_pending: int | None = None,
         health: HealthRules | None = None,
+        link_points: int = 0,
     ) -> None:
         self._schedule = schedule
         self._writer = writer
@@ -107,9 +109,12 @@ class Dispatch:
         self.robots.changed_floor = self.health.refresh
         self._policy = self.health.policy
         self._spending = spending
+        self.promotion: Promotion = Promotion(writer, link_points, self._move)
         self.backpressure: Backpressure = Backpressure(writer, clock, run_id, max_pending)
         self.scheduled: int = 0
         """Identities in state `scheduled`, in memory or in the store, not handed out."""
+        self.by_band: list[int] = [0] * len(schedule.bands)
+        """The same by priority band, the most urgent first."""
         self.timed: int = 0
         """Identities that wait for a time."""
         self.handed_out: int = 0
@@ -150,6 +155,9 @@ class Dispatch:
         for origin, next_ms in rows.timings_after(cursor, self._run_id, milliseconds(now)):
             gate_key = gate_key_of(origin)
             self._kept[gate_key] = max(next_ms / 1000, self._kept.get(gate_key, 0.0))
+        bands = self._schedule.bands
+        ranges = [bands.ranks(band) for band in range(len(bands))]
+        self.by_band = rows.scheduled_by_ranks(cursor, self._run_id, ranges)
         self.backpressure.held_back = rows.count_held_back(cursor, self._run_id)
         self._cold.load(rows.scheduled_origins(cursor, self._run_id, LIMIT + 1), lambda _: False)
         self._schedule.cold_waiting = len(self._cold)
@@ -161,7 +169,7 @@ class Dispatch:
         """What a commit has made ready, or has set a time for."""
         now = self._clock.now()
         for head in committed.scheduled:
-            self.scheduled += 1
+            self._count(head, 1)
             if not self.closed.arrived(head.origin_id):
                 self._add(head, now)
         self.backpressure.held_back += committed.held_back
@@ -193,6 +201,14 @@ class Dispatch:
                 return
         self._cold.put(head.origin_id, head.origin)
         self._schedule.cold_waiting = len(self._cold)
+
+    def _move(self, head: Head, rank_before: int) -> None:
+        """A head has another place in its queue."""
+        now = self._clock.now()
+        self.by_band[self._schedule.bands.band_of(rank_before)] -= 1
+        self.by_band[self._schedule.bands.band_of(head.rank)] += 1
+        self._schedule.discard(head.origin_id, head.identity_id, now)
+        self._add(head, now)
 
     def _ask(self, now: float) -> None:
         """Send the questions to the store that are due."""
@@ -281,11 +297,12 @@ class Dispatch:
         while (pick := self._schedule.next(now)) is not None:
             head = pick.head.payload
             assert isinstance(head, Head)
+            self.promotion.forget(head.identity_id)
             breach = self._spending.breach(head.origin.partition(" (")[0])
             if breach is not None:
                 self._schedule.cancel(pick.gate_key, now)
                 self._writer.send(HoldBack(head.identity_id, breach, milliseconds(now)))
-                self.scheduled -= 1
+                self._count(head, -1)
                 continue
             ruling, inputs = self.robots.ruling(head, pick.gate_key)
             if ruling is Ruling.ALLOWED:
@@ -294,14 +311,19 @@ class Dispatch:
             if ruling is Ruling.FORBIDDEN:
                 self.on_forbidden(self._with_request(head))
             if ruling is Ruling.FORBIDDEN or self.robots.defers(head, pick.gate_key):
-                self.scheduled -= 1
+                self._count(head, -1)
             else:
                 self._schedule.add(pick.origin_id, pick.head, now)
         self.collect_grants()
         return None
 
+    def _count(self, head: Head, change: int) -> None:
+        """A head has joined the queue, or has left it."""
+        self.scheduled += change
+        self.by_band[self._schedule.bands.band_of(head.rank)] += change
+
     def _take(self, pick: Picked, head: Head, inputs: str | None) -> Pick:
-        self.scheduled -= 1
+        self._count(head, -1)
         self.handed_out += 1
         band = self._schedule.bands.band_of(head.rank)
         return Pick(self._with_request(head), pick.gate_key, Reason(f"band.{band}", inputs))

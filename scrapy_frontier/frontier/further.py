@@ -9,7 +9,7 @@ from twisted.python.failure import Failure
 from scrapy_frontier import failpoints
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier import hops
-from scrapy_frontier.frontier.admission import due_ms, rank_of
+from scrapy_frontier.frontier.admission import due_ms
 from scrapy_frontier.frontier.attempts import (
     CALLBACK_EXCEPTION,
     MESSAGE_LIMIT,
@@ -21,7 +21,7 @@ from scrapy_frontier.frontier.attempts import (
     end_of_page,
 )
 from scrapy_frontier.frontier.retries import FAULTS, count_on
-from scrapy_frontier.identity import Rejection
+from scrapy_frontier.identity import Rejection, origin_of
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Finding, Reason, Retry
@@ -105,6 +105,9 @@ def try_again(
     cause, finding = _cause(attempt)
     times = request.meta.get(FAULTS, 0)
     inputs = detail(times=times) if judgement is None else judgement.detail(times=times)
+    rank, _ = frontier.opened.admission.place_in_queue(
+        request, attempt.url, origin_of(attempt.url), attempt.depth
+    )
     due = due_ms(request.meta, now_ms) if judgement is None else judgement.decision.due_ms
     frontier.opened.writer.send(
         Retry(
@@ -113,7 +116,7 @@ def try_again(
             now_ms,
             due,
             record,
-            rank_of(request),
+            rank,
             finding,
             request,
         )

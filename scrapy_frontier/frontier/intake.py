@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from scrapy_frontier.frontier.admission import Admission, due_ms, rank_of
+from scrapy_frontier.frontier.admission import Admission, due_ms
 from scrapy_frontier.frontier.page import KnownUrl, Page, RecentUrls, current_page
 from scrapy_frontier.frontier.seeds import with_credentials
 from scrapy_frontier.frontier.slots import slot_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.clock import Clock
     from scrapy_frontier.frontier.attempts import Attempt
+    from scrapy_frontier.frontier.promotion import Promotion
     from scrapy_frontier.frontier.requests import RequestCodec
     from scrapy_frontier.settings import FrontierSettings
     from scrapy_frontier.store.writer import Writer
@@ -59,6 +60,7 @@ class Intake:
         writer: Writer,
         clock: Clock,
         keep_volatile: Callable[[int, Request], None],
+        promotion: Promotion,
     ) -> None:
         self._settings = settings
         self._codec = codec
@@ -66,6 +68,7 @@ class Intake:
         self._clock = clock
         self._admission = admission
         self._keep_volatile = keep_volatile
+        self._promotion = promotion
         self._recent = RecentUrls(settings.known_urls)
         self._seeds: Counter[bytes] = Counter()
         self._loose: dict[ReferenceKind, Page] = {}
@@ -258,6 +261,7 @@ class Intake:
         known = KnownUrl(key, is_suppressed=verdict.event is Event.EXCLUDE)
 
         claims = self._admission.claims(resolved) if verdict.event is Event.ENQUEUE else ()
+        rank, points = self._admission.place_in_queue(request, resolved.url, resolved.origin, depth)
         record = self.record(request)
 
         def settle(answer: Known) -> None:
@@ -280,7 +284,8 @@ class Intake:
                 kind=int(page.kind),
                 depth=depth,
                 record=record,
-                rank=rank_of(request),
+                rank=rank,
+                points=points,
                 due_ms=due_ms(request.meta, now_ms),
                 verdict=verdict,
                 at_ms=now_ms,
@@ -305,6 +310,7 @@ class Intake:
     def _again(self, page: Page, known: KnownUrl, request: Request) -> None:
         self.duplicates += 1
         page.refer(known)
+        self._promotion.note(known)
         self._observe(page, known, request, is_first=False)
         self._flush_if_due(page)
 

@@ -7,7 +7,7 @@ import dataclasses
 import gc
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_frontier import failpoints, seams
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.connections import watch_connections
-from scrapy_frontier.errors import ArtifactError, ConfigError, FrontierError, IdentityError
+from scrapy_frontier.errors import ArtifactError, ConfigError, IdentityError
 from scrapy_frontier.frontier import (
     judging,
     politeness,
@@ -42,10 +42,10 @@ from scrapy_frontier.frontier.replays import Replays
 from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.robots import Robots
 from scrapy_frontier.frontier.seeds import sift_start_urls
-from scrapy_frontier.frontier.spending import BYTES_REASON, DEADLINE_REASON, Allowance, Spending
+from scrapy_frontier.frontier.spending import Allowance, Spending
 from scrapy_frontier.frontier.wire import Wire
-from scrapy_frontier.policy.budgets import URLS
 from scrapy_frontier.policy.leases import LeasePolicy
+from scrapy_frontier.policy.priority import Priorities
 from scrapy_frontier.policy.scope import DomainScope
 from scrapy_frontier.resolver import warn_of_unused
 from scrapy_frontier.resolver.literals import resolve_literals
@@ -72,24 +72,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UNRESTORABLE: Final = "request.unrestorable"
-
-STOP_REASONS: Final[Mapping[str, str]] = {
-    "finished": "exhausted",
-    "shutdown": "operator",
-    "cancelled": "operator",
-    "closespider_timeout": "deadline",
-    DEADLINE_REASON: "deadline",
-    BYTES_REASON: "budget:bytes",
-    "closespider_itemcount": "budget:items",
-    "closespider_pagecount": "budget:pages",
-    "closespider_errorcount": "budget:errors",
-    "closespider_pagecount_no_item": "budget:pages_without_item",
-    "closespider_timeout_no_item": "budget:time_without_item",
-    "memusage_exceeded": "budget:memory",
-    "start_error": "error",
-    "frontier_error": "error",
-}
-"""Scrapy's reasons for closing a spider as stop reasons of a run (design, section 9)."""
 
 
 @dataclass(slots=True)
@@ -206,9 +188,11 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             run.session_id,
             lease_policy,
             max_pending=settings.max_pending,
+            freshness=settings.priority_weights.freshness,
         )
         domains = judging.domains_of(spider)
-        admission = Admission(settings.scope, domains, limits, budgets_of(settings))
+        priorities = Priorities(settings.priority_rules, settings.priority_weights)
+        admission = Admission(settings.scope, domains, limits, budgets_of(settings), priorities)
         spending = Spending(Allowance.of(settings), frontier.close_spider)
         with store.reader() as connection:
             spending.resume(cursor_of(connection), run.run_id, run.session_id)
@@ -242,12 +226,21 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             spending,
             settings.max_pending,
             health_rules,
+            settings.priority_weights.links,
         )
         dispatch.on_forbidden = frontier.drop
         with store.reader() as connection:
             dispatch.resume(connection)
         codec = RequestCodec(spider, settings.trusted_modules)
-        intake = Intake(settings, admission, codec, writer, frontier.clock, dispatch.keep_volatile)
+        intake = Intake(
+            settings,
+            admission,
+            codec,
+            writer,
+            frontier.clock,
+            dispatch.keep_volatile,
+            dispatch.promotion,
+        )
         wire = Wire(limits.in_flight)
         opened = Open(
             frontier,
@@ -303,66 +296,6 @@ def _reject_seeds(opened: Open, spider: Spider, max_length: int) -> None:
             extra={"action": "seed_rejected"},
         )
         opened.intake.reject_seed(rejection)
-
-
-async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
-    """Commit what is queued, write how the run ended, and its report; runs also after a failure of the frontier."""
-    opened.is_closing = True
-    opened.waker.cancel()
-    opened.leases.stop()
-    if opened.reparse is not None:
-        opened.reparse.stop()
-    if frontier.error is None:
-        opened.intake.flush_loose()
-    frontier.is_closed = True
-    failpoints.reach("close.begun")
-    if opened.evidence is not None:
-        await opened.evidence.close()
-    await opened.loop.run_in_executor(None, opened.writer.stop)
-    failpoints.reach("close.drained")
-    # What the last commits mean for the loop is still on its way to it.
-    await asyncio.sleep(0)
-    opened.spending.stop()
-    stop = STOP_REASONS.get(reason, "operator")
-    is_finished = stop == "exhausted" and not frontier.has_work_left
-    if stop == "exhausted" and not is_finished:
-        stop = "error"
-    try:
-        state = runs.STOPPED
-        if is_finished and runs.is_held_by(opened.store, opened.run, URLS):
-            stop = "budget:urls"
-        elif is_finished and not opened.dispatch.has_unresolved:
-            state = runs.FINISHED
-        detail = {"scrapy": reason, **({"error": str(frontier.error)} if frontier.error else {})}
-        with runs.transaction(opened.store, "closing the run") as connection:
-            runs.close_run(connection, opened.run, state, stop, detail)
-        failpoints.reach("close.run_committed")
-        _report(opened)
-        failpoints.reach("close.reported")
-        opened.store.checkpoint("TRUNCATE")
-    except FrontierError as error:
-        logger.critical(
-            "The run could not be closed; what is committed stays, and the run can be resumed: %s",
-            error,
-            extra={"action": "close_failed"},
-        )
-    finally:
-        opened.store.close()
-        failpoints.reach("close.closed")
-        opened.lock.release()
-
-
-def _report(opened: Open) -> None:
-    """The run is closed already: a report that fails costs a line in the log, and can be made again from the store."""
-    try:
-        reports.write(opened.store, opened.run, opened.frontier.settings)
-    except Exception as error:
-        logger.error(
-            "The report could not be made: %r; `scrapy frontier report` makes it from the store",
-            error,
-            exc_info=error,
-            extra={"action": "report_failed"},
-        )
 
 
 def _log_opening(opened: Open) -> None:

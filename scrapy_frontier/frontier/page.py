@@ -21,12 +21,14 @@ FLUSH_AT: Final = 1000
 class KnownUrl:
     """A URL whose identity this process knows; `identity_id` is 0 until its first reference is on disk."""
 
-    __slots__ = ("identity_id", "is_held", "is_suppressed", "key")
+    __slots__ = ("identity_id", "is_held", "is_suppressed", "key", "references")
 
     def __init__(self, key: bytes, *, is_suppressed: bool) -> None:
         self.key = key
         self.identity_id = 0
         self.is_suppressed = is_suppressed
+        self.references = 1
+        """References to it that this process has seen, as long as it is remembered."""
         self.is_held = False
         """Whether a further reference may release it, so that it must not pass as a mere duplicate."""
 

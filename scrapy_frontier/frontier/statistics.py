@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.policy.health import BACK_OFF, EASE
+from scrapy_frontier.scheduling import BandTable
 
 if TYPE_CHECKING:
     from scrapy_frontier.frontier.life import Open
 
 Figure = tuple[str, Callable[["Open"], Any]]
+
+
+def _of_band(opened: Open, band: int) -> int:
+    return opened.dispatch.by_band[band]
+
 
 FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
     {
@@ -39,6 +46,17 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
         "frontier/held_back": (
             "URLs that wait beside a full queue (`FRONTIER_MAX_PENDING`)",
             lambda o: o.dispatch.backpressure.held_back,
+        ),
+        **{
+            f"frontier/band/{band}": (
+                f"URLs among those scheduled in priority band {band}",
+                partial(_of_band, band=band),
+            )
+            for band in range(len(BandTable()))
+        },
+        "frontier/promoted": (
+            "URLs moved forward because the references to them had doubled",
+            lambda o: o.dispatch.promotion.promoted,
         ),
         "frontier/window": ("scheduled URLs held in memory", lambda o: o.dispatch.heads),
         "frontier/origins": ("origins held in memory", lambda o: o.dispatch.hot_origins),

@@ -212,3 +212,6 @@ class Budgets:
             if budget.depth is not None and depth > budget.depth:
                 return Breach(PLACE_DEPTH, budget.name, budget.depth, depth)
         return None
+
+
+NO_BUDGETS: Final = Budgets()

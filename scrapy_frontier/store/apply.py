@@ -7,7 +7,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.policy.leases import LeasePolicy
-from scrapy_frontier.store import leases, on_attempt, on_budget, on_record, on_reference, rows
+from scrapy_frontier.store import (
+    leases,
+    on_attempt,
+    on_budget,
+    on_rank,
+    on_record,
+    on_reference,
+    rows,
+)
 from scrapy_frontier.store.batch import Batch, Counters, Use
 from scrapy_frontier.store.messages import (
     Dispatch,
@@ -20,6 +28,7 @@ from scrapy_frontier.store.messages import (
     Message,
     Move,
     OriginTiming,
+    Promote,
     Read,
     Reconsider,
     Reference,
@@ -51,6 +60,7 @@ HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         Expire: leases.expire,
         Due: on_record.due,
         Transit: on_record.transit,
+        Promote: on_rank.promote,
         HoldBack: on_budget.hold_back,
         LetIn: on_budget.let_in,
         Reconsider: on_budget.reconsider,
@@ -73,6 +83,7 @@ class Applier:
         session_id: int,
         leases: LeasePolicy = DEFAULT_LEASES,
         max_pending: int | None = None,
+        freshness: int = 0,
     ) -> None:
         self.leases = leases
         self.run_id = run_id
@@ -85,6 +96,8 @@ class Applier:
         self._counters: Counters | None = None
         self._granted = 0
         self._max_pending = max_pending
+        self._freshness = freshness
+        self._earlier_run = 0
         self._pending = 0
         self._spent: dict[tuple[str, str], Use] = {}
         self._data_version: int | None = None
@@ -108,6 +121,8 @@ class Applier:
         )
         self._waiting = {row[0] for row in cursor.fetchall()}
         self._spent.clear()
+        if self._freshness:
+            self._earlier_run = rows.earlier_run(cursor, self.run_id)
         if self._max_pending is not None:
             self._pending = rows.pending_count(cursor, self.run_id)
 
@@ -127,10 +142,14 @@ class Applier:
             spent=self._spent,
             pending=self._pending,
             max_pending=self._max_pending,
+            freshness=self._freshness if self._earlier_run else 0,
         )
         batch.load(_keys(messages), _identity_ids(messages))
         self._load_origins(batch, messages)
         self._load_spent(cursor, messages)
+        if batch.freshness:
+            unknown = {m.key for m in messages if isinstance(m, Reference)} - batch.by_key.keys()
+            batch.fetched_before.update(rows.fetched_ms(cursor, self._earlier_run, unknown))
         reads = []
         for message in messages:
             if isinstance(message, Read):
@@ -203,7 +222,7 @@ def _identity_ids(messages: Iterable[Message]) -> set[int]:
                 wanted.add(message.source.identity_id)
         elif isinstance(message, Renew):
             wanted.update(lease.identity_id for lease in message.leases)
-        elif isinstance(message, (HoldBack, Reconsider)):
+        elif isinstance(message, (HoldBack, Promote, Reconsider)):
             wanted.add(message.identity_id)
         elif isinstance(message, (Due, Transit)):
             wanted.update(message.identity_ids)

@@ -160,6 +160,7 @@ class Batch:
         spent: Mapping[tuple[str, str], Use] = MappingProxyType({}),
         pending: int = 0,
         max_pending: int | None = None,
+        freshness: int = 0,
     ) -> None:
         self.cursor = cursor
         self.counters = counters
@@ -171,6 +172,10 @@ class Batch:
         self.pending = pending
         """Identities of this run that stand in the queue or wait for another attempt."""
         self.max_pending = max_pending
+        self.freshness = freshness
+        self.fetched_before: dict[bytes, int] = {}
+        """When an earlier run fetched what the new keys of this transaction stand for."""
+        self.new_ranks: dict[int, int] = {}
         self.new_spent: dict[tuple[str, str], Use] = {}
         self._spent = spent
         self.refused = 0
@@ -386,6 +391,7 @@ class Batch:
         rows.insert(cursor, schema.transition, self._transitions)
         failpoints.reach("commit.ledger_written")
         self._flush_projection()
+        rows.move_ranks(cursor, list(self.new_ranks.items()))
         rows.insert(cursor, schema.attempt, self.attempts)
         rows.finish_attempts(cursor, self.finished_attempts)
         rows.renew_leases(cursor, list(self.renewals.items()))

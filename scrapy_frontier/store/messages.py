@@ -84,6 +84,7 @@ class Reference:
     `is_visit`: an explicit new attempt (`dont_filter=True`) where the identity is known. `seed`: for a start request,
     which of those with this key it is in this process, from 1; else 0. `due_ms` above 0: not before that time.
     `is_direct`: its issuer fetches it himself, it is not offered to the schedule. `claims`: the budgets it counts in.
+    `points`: what its rank is made of, as JSON, where that is more than the request's own priority.
     `payload` comes back untouched when the identity is scheduled by this message. Answer: `Known`.
     """
 
@@ -105,6 +106,7 @@ class Reference:
     is_direct: bool = False
     waiver: str | None = None
     claims: tuple[Claim, ...] = ()
+    points: str | None = None
     payload: object = None
     on_commit: Callable[[Known], None] | None = None
 
@@ -242,6 +244,15 @@ class Transit:
 
 
 @dataclass(frozen=True, slots=True)
+class Promote:
+    """An identity in the queue moves forward by so many points. Answer: its head, None where it is in no queue."""
+
+    identity_id: int
+    points: int
+    on_commit: Callable[[Head | None], None]
+
+
+@dataclass(frozen=True, slots=True)
 class HoldBack:
     """A budget is spent: an identity that stands in the queue is held back."""
 
@@ -359,6 +370,7 @@ Message = (
     | Expire
     | Due
     | Transit
+    | Promote
     | HoldBack
     | LetIn
     | Reconsider

@@ -11,6 +11,7 @@ from scrapy_frontier.states import Event, State
 from scrapy_frontier.store import on_budget
 from scrapy_frontier.store.batch import Batch, Standing
 from scrapy_frontier.store.messages import Head, Known, Reference
+from scrapy_frontier.store.on_rank import reason_of_place
 from scrapy_frontier.store.visits import add_visit, hold
 
 DEPTH_LIMIT: Final = "depth.limit"
@@ -113,10 +114,11 @@ def _discover(batch: Batch, message: Reference) -> Standing:
     batch.append(standing, Event.ADMIT, message.at_ms, verdict.reason)
     if message.is_direct:
         return standing
+    placed = reason_of_place(batch, message, standing)
     if message.due_ms > message.at_ms:
         hold(batch, standing, message.due_ms, message.at_ms)
         return standing
-    batch.append(standing, Event.ENQUEUE, message.at_ms)
+    batch.append(standing, Event.ENQUEUE, message.at_ms, placed)
     batch.schedule(standing, _head(message, standing))
     return standing
 
@@ -199,7 +201,7 @@ def _head(message: Reference, standing: Standing) -> Head:
         standing.identity_id,
         standing.origin_id,
         message.origin,
-        message.rank,
+        standing.rank,
         message.method,
         message.url,
         message.record,

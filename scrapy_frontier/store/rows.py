@@ -73,6 +73,8 @@ _FINISH_ATTEMPT: Final = Change(
 
 _RENEW: Final = Change("attempt", "attempt_id", ("expires_ms",))
 
+_RANK: Final = Change("current", "identity_id", ("rank",))
+
 _ORIGIN_TIMING: Final = Change(
     "origin", "origin_id", ("next_eligible_ms",), "origin.next_eligible_ms < v.next_eligible_ms"
 )
@@ -100,6 +102,34 @@ def lease_now_ms(cursor: Cursor, at_ms: int) -> int:
     which alone is the same for all of them.
     """
     return cursor.now_ms(at_ms)
+
+
+def move_ranks(cursor: Cursor, rows: Sequence[Row]) -> None:
+    """Rows: identity id, rank."""
+    change(cursor, _RANK, rows)
+
+
+def earlier_run(cursor: Cursor, run_id: int) -> int:
+    """The last run of the same spider before this one that has ended by itself; 0 where there is none."""
+    cursor.execute(
+        "SELECT coalesce(max(e.run_id), 0) FROM run AS e JOIN run AS r ON r.spider = e.spider"
+        " WHERE r.run_id = ? AND e.run_id < r.run_id AND e.state = 'finished'",
+        (run_id,),
+    )
+    row = cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+def fetched_ms(cursor: Cursor, run_id: int, keys: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    """(key, when it was fetched last) of the keys that a run has fetched."""
+    head = (
+        "SELECT i.key, a.finished_ms FROM identity AS i JOIN current AS c ON c.identity_id = i.identity_id"
+        " JOIN attempt AS a ON a.attempt_id = c.attempt_id"
+        " WHERE i.run_id = ? AND a.finished_ms IS NOT NULL AND i.key"
+    )
+    return (
+        (bytes(key), int(ms)) for key, ms in _select(cursor, head, list(keys), before=(run_id,))
+    )
 
 
 def move_origin_clocks(cursor: Cursor, rows: Sequence[Row]) -> None:
@@ -305,6 +335,17 @@ def lane_heads(
         )
         found += cursor.fetchall()
     return found
+
+
+def scheduled_by_ranks(cursor: Cursor, run_id: int, ranges: Sequence[tuple[int, int]]) -> list[int]:
+    """How many identities of a run are scheduled with a rank in each of these ranges, both ends included."""
+    counts = ", ".join(
+        f"coalesce(sum(CASE WHEN rank BETWEEN {first} AND {last} THEN 1 ELSE 0 END), 0)"
+        for first, last in ranges
+    )
+    cursor.execute(f"SELECT {counts} FROM current WHERE state = 3 AND run_id = ?", (run_id,))
+    row = cursor.fetchone()
+    return [int(count) for count in row] if row else [0] * len(ranges)
 
 
 def due_times(cursor: Cursor, run_id: int, first: tuple[int, int], limit: int) -> list[Row]:
