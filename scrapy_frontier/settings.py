@@ -142,8 +142,8 @@ class FrontierSettings:
     store: str | None = _setting(
         None,
         _optional_text,
-        "Where the ledger lives, as a SQLAlchemy URL: `sqlite:///path/to/file.db`; a relative path is taken from the"
-        " working directory.",
+        "Where the ledger lives, as a SQLAlchemy URL: `sqlite:///path/to/file.db`, where a relative path is taken from"
+        " the working directory, or `postgresql+psycopg://user@host/database` (extra `postgres`).",
         shown="`frontier.db` in `JOBDIR` where that is set, else in the project's `.scrapy` folder",
     )
     run: str | None = _setting(
@@ -156,8 +156,8 @@ class FrontierSettings:
     synchronous: str = _setting(
         "FULL",
         _synchronous,
-        "SQLite's `synchronous`. `FULL`: what was acknowledged survives a power cut. `NORMAL`: it survives the death of"
-        " the process, but a power cut may take the last commits.",
+        "SQLite's `synchronous`, PostgreSQL's `synchronous_commit`. `FULL`: what was acknowledged survives a power cut."
+        " `NORMAL`: it survives the death of the process, but a power cut may take the last commits.",
     )
     evidence: str = _setting(
         "none",
@@ -428,7 +428,7 @@ class FrontierSettings:
         None,
         _optional_text,
         "Folder for the coverage report (JSON and text) that is written when the spider closes.",
-        shown="`reports` beside the store",
+        shown="`reports` beside the store's file; for a store on a server, in the project's `.scrapy` folder",
     )
     trusted_modules: tuple[str, ...] = _setting(
         (),

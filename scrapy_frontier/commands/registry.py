@@ -89,8 +89,8 @@ def _add_common(parser: argparse.ArgumentParser, command: Subcommand) -> None:
     parser.add_argument(
         "--store",
         metavar="URL",
-        help="the store to read, as sqlite:///PATH (default: FRONTIER_STORE, else frontier.db in"
-        " JOBDIR, else in the project's .scrapy folder)",
+        help="the store to read, as sqlite:///PATH or postgresql+psycopg://USER@HOST/DATABASE (default:"
+        " FRONTIER_STORE, else frontier.db in JOBDIR, else in the project's .scrapy folder)",
     )
     parser.add_argument("--run", metavar="RUN", help="id or name of the run (default: the latest)")
     parser.add_argument("--format", choices=command.formats, default=command.formats[0])

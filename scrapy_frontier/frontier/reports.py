@@ -8,6 +8,8 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy.utils.project import data_path
+
 from scrapy_frontier import failpoints
 from scrapy_frontier.identity import NORMALISER_VERSION
 from scrapy_frontier.settings import setting_name
@@ -142,7 +144,9 @@ def _write_scope(path: Path, account: Coverage) -> None:
 def _folder(store: Store, settings: FrontierSettings) -> Path | None:
     if settings.report_dir is not None:
         return Path(settings.report_dir)
-    return None if store.path is None else store.path.parent / "reports"
+    if store.path is not None:
+        return store.path.parent / "reports"
+    return None if store.is_temporary else Path(data_path("reports"))
 
 
 def _file_name(name: str) -> str:

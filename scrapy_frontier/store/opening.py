@@ -56,6 +56,11 @@ class Store:
         return self._location.path
 
     @property
+    def is_temporary(self) -> bool:
+        """Whether it ends with this process."""
+        return self._location.is_temporary
+
+    @property
     def dialect_name(self) -> str:
         """SQLAlchemy's name of its kind of database."""
         return self.database.name

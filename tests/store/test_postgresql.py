@@ -142,6 +142,21 @@ def test_rights_that_are_missing_are_named(databases: Databases) -> None:
         databases.run("DROP OWNED BY guest", "DROP ROLE guest", database=name)
 
 
+def test_an_ordinary_role_is_enough(databases: Databases) -> None:
+    """Who may make tables in the schema makes the store, owns it, and works on it."""
+    url = databases.new_url()
+    name = make_url(url).database
+    databases.run("CREATE ROLE owner LOGIN", "CREATE SCHEMA AUTHORIZATION owner", database=name)
+    try:
+        with open_store(with_(url, username="owner"), create=True) as store:
+            bench = Bench(store)
+            with RunLock(store, bench.run.run_id):
+                bench.finish(bench.fetch("a")[0])
+            bench.assert_sound()
+    finally:
+        databases.run("DROP OWNED BY owner", "DROP ROLE owner", database=name)
+
+
 def test_two_stores_in_two_schemas_of_one_database(databases: Databases) -> None:
     """Each has its own tables, ids and locks; the search path of the URL chooses."""
     url = databases.new_url()
