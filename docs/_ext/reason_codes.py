@@ -84,6 +84,7 @@ REASONS: Final[Mapping[str, str]] = {
     " `cancelled`, `unsupported`, `evidence` (kept, and not readable), `failed`, or the name of the exception's class.",
     "callback.exception": "The callback raised; the detail has the exception.",
     "response.ignored": "A middleware dropped the response.",
+    "operator.requeue": "An operator asks for it once more, by `scrapy frontier requeue`; the detail has his wish.",
     "visit.waiting": "A further request for it was waiting until this one ended.",
     "request.unrestorable": "Its stored request cannot be made again, because the spider has changed.",
     "reparse.recorded": "An earlier run has its response, which is parsed again.",

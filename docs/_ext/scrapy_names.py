@@ -76,7 +76,8 @@ META: Final[Mapping[str, str]] = {
     "max_retry_times": "`RETRY_TIMES` for this request.",
     "priority_adjust": "`RETRY_PRIORITY_ADJUST` for this request.",
     "give_up_log_level": "`RETRY_GIVE_UP_LOG_LEVEL` for this request.",
-    "download_timeout": "Kept by Scrapy; tells a timeout of the connection from one of the answer.",
+    "download_timeout": "Kept by Scrapy; tells a timeout of the connection from one of the answer. Shortly before it is"
+    " over, what has arrived of a body is taken where that is wished.",
     "download_fail_on_dataloss": "`DOWNLOAD_FAIL_ON_DATALOSS` for this request.",
     "frontier_idempotent": "`True`: the request may be sent twice, whatever its method.",
     "frontier_holds": "Set by the frontier: how many times the request has waited by no fault of its own.",

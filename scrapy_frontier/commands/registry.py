@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy_frontier.commands import (
     _artifact,
     _backup,
+    _deadletters,
     _doctor,
     _explain,
     _export,
@@ -36,6 +37,8 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
     _history.COMMAND,
     _artifact.COMMAND,
     _sweep.COMMAND,
+    _deadletters.COMMAND,
+    _deadletters.REQUEUE,
     _quarantine.COMMAND,
     _reparse.COMMAND,
     _robots.COMMAND,

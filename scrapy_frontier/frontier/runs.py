@@ -130,6 +130,51 @@ def open_run(
                 policy_id=policy_id,
             )
         )
+    session_id, context_id = _open_session(connection, run_id, policy_id, now_ms, versions)
+    return OpenRun(
+        run_id, name, session_id, context_id, digest, is_resumed, previous not in (None, policy_id)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorVisit:
+    """A session in which nothing is crawled: an operator changes something."""
+
+    run_id: int
+    session_id: int
+    context_id: int
+
+
+def open_visit(connection: Connection, run_id: int, command: str) -> OperatorVisit:
+    """Begin a session of an operator's command, under the policy that the run has."""
+    run = schema.run
+    policy_id = connection.execute(
+        select(run.c.policy_id).where(run.c.run_id == run_id)
+    ).scalar_one()
+    now_ms = int(time.time() * 1000)
+    session = _open_session(connection, run_id, policy_id, now_ms, {"command": command})
+    return OperatorVisit(run_id, *session)
+
+
+def close_visit(connection: Connection, visit: OperatorVisit, *, has_work: bool) -> None:
+    """End it; a finished run that has work again is a stopped one, which can be resumed."""
+    _end_session(connection, visit.session_id)
+    if has_work:
+        run = schema.run
+        connection.execute(
+            update(run)
+            .where(run.c.run_id == visit.run_id, run.c.state == FINISHED)
+            .values(state=STOPPED, stop_reason="operator")
+        )
+
+
+def _open_session(
+    connection: Connection,
+    run_id: int,
+    policy_id: int,
+    now_ms: int,
+    versions: Mapping[str, str],
+) -> tuple[int, int]:
     session_id = _next_id(connection, schema.session.c.session_id)
     connection.execute(
         insert(schema.session).values(
@@ -147,8 +192,14 @@ def open_run(
             context_id=context_id, run_id=run_id, policy_id=policy_id, session_id=session_id
         )
     )
-    return OpenRun(
-        run_id, name, session_id, context_id, digest, is_resumed, previous not in (None, policy_id)
+    return session_id, context_id
+
+
+def _end_session(connection: Connection, session_id: int) -> None:
+    connection.execute(
+        update(schema.session)
+        .where(schema.session.c.session_id == session_id)
+        .values(ended_ms=int(time.time() * 1000))
     )
 
 
@@ -157,11 +208,7 @@ def close_run(
 ) -> None:
     """Write how the run ended, in the transaction of `connection`."""
     now_ms = int(time.time() * 1000)
-    connection.execute(
-        update(schema.session)
-        .where(schema.session.c.session_id == run.session_id)
-        .values(ended_ms=now_ms)
-    )
+    _end_session(connection, run.session_id)
     connection.execute(
         update(schema.run)
         .where(schema.run.c.run_id == run.run_id)

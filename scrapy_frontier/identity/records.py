@@ -7,6 +7,7 @@ the caller looks up.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
@@ -70,6 +71,18 @@ def load(text: str, codec: Codec | None = None) -> RequestRecord:
     if not isinstance(data, dict):
         raise IdentityError(f"a request record must be a JSON object, not {text:.80}")
     return RequestRecord(**{name: _read(name, value, codec) for name, value in data.items()})
+
+
+def without_meta(text: str, keys: Iterable[str]) -> str:
+    """A record without some keys of its meta, everything else as it stands."""
+    data = from_text(text)
+    meta = data.get("meta") if isinstance(data, dict) else None
+    if not isinstance(meta, dict) or meta.keys().isdisjoint(keys):
+        return text
+    data["meta"] = {key: value for key, value in meta.items() if key not in set(keys)}
+    if not data["meta"]:
+        del data["meta"]
+    return to_text(data) if data else "{}"
 
 
 def _read(name: str, data: Any, codec: Codec | None) -> Any:

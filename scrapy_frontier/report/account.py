@@ -245,7 +245,10 @@ class RobotsTxtAccount:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An identity whose attempts are exhausted, and how long its history is."""
+    """An identity that came to a bad end for good, and how long its history is.
+
+    `rule`: the retry rule that decided last, `why_not`: why it is not tried again (`exhausted`, say).
+    """
 
     url: str
     reason: str
@@ -253,6 +256,9 @@ class DeadLetter:
     transitions: int
     last_at: str | None
     is_robots_txt: bool
+    disposition: str = "failed"
+    rule: str | None = None
+    why_not: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

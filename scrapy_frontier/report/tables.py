@@ -197,11 +197,11 @@ def unfinished_section(account: Coverage) -> list[str]:
 def dead_letters_section(account: Coverage) -> list[str]:
     """URLs that failed for good."""
     rows = [
-        (one.reason, one.attempts, one.transitions, one.url)
+        (one.reason, one.why_not or "", one.attempts, one.transitions, one.url)
         for one in account.deadletters
         if not one.is_robots_txt
     ]
-    headings = ["reason", "attempts", "transitions", "URL"]
+    headings = ["reason", "not again", "attempts", "transitions", "URL"]
     return layout.section("Dead letters", layout.some(headings, rows, DEAD_LETTERS_SHOWN))
 
 

@@ -33,6 +33,7 @@ from scrapy_frontier.store.messages import (
     Reconsider,
     Reference,
     Renew,
+    Requeue,
     Retry,
     RobotsFetched,
     Tally,
@@ -64,6 +65,7 @@ HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         HoldBack: on_budget.hold_back,
         LetIn: on_budget.let_in,
         Reconsider: on_budget.reconsider,
+        Requeue: on_record.requeue,
         Emission: on_record.emission,
         OriginTiming: on_record.origin_timing,
         RobotsFetched: on_record.robots_fetched,
@@ -217,6 +219,8 @@ def _identity_ids(messages: Iterable[Message]) -> set[int]:
     for message in messages:
         if isinstance(message, (Dispatch, Move, Retry)):
             wanted.add(message.lease.identity_id)
+        elif isinstance(message, Requeue):
+            wanted.add(message.identity_id)
         elif isinstance(message, Reference):
             if message.source.identity_id:
                 wanted.add(message.source.identity_id)

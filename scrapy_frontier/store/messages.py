@@ -280,6 +280,17 @@ class Reconsider:
 
 
 @dataclass(frozen=True, slots=True)
+class Requeue:
+    """An operator asks for a terminal identity again, with the request of `record`. Answer: whether it is scheduled."""
+
+    identity_id: int
+    record: str | None
+    reason: Reason
+    at_ms: int
+    on_commit: Callable[[bool], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OriginTiming:
     """The origin's gate does not open before this time; kept so that a restart does not forget it."""
 
@@ -374,6 +385,7 @@ Message = (
     | HoldBack
     | LetIn
     | Reconsider
+    | Requeue
     | OriginTiming
     | RobotsFetched
     | HealthSampled

@@ -12,12 +12,13 @@ from scrapy_frontier.store.messages import (
     HealthSampled,
     OriginTiming,
     Rejected,
+    Requeue,
     RobotsFetched,
     Tally,
     Transit,
 )
 from scrapy_frontier.store.on_reference import UNSERIALISABLE
-from scrapy_frontier.store.visits import serve_waiting
+from scrapy_frontier.store.visits import add_visit, serve_waiting
 
 
 def due(batch: Batch, message: Due) -> None:
@@ -64,6 +65,18 @@ def transit(batch: Batch, message: Transit) -> None:
             serve_waiting(batch, standing, message.at_ms, Event.RELEASE)
     if message.on_commit is not None:
         batch.committed.answers.append((message.on_commit, moved))
+
+
+def requeue(batch: Batch, message: Requeue) -> None:
+    """A new attempt of what has come to its end; anything else goes its own way, and is left alone."""
+    standing = batch.standings.get(message.identity_id)
+    is_taken = standing is not None and standing.state == State.TERMINAL
+    if standing is not None and is_taken:
+        standing.visit_id = add_visit(batch, message.record, standing.rank, 0, standing)
+        batch.append(standing, Event.REVISIT, message.at_ms, message.reason)
+        batch.schedule(standing)
+    if message.on_commit is not None:
+        batch.committed.answers.append((message.on_commit, is_taken))
 
 
 def emission(batch: Batch, message: Emission) -> None:

@@ -23,9 +23,9 @@ class RawPort:
         spider.start_urls = [f"https://127.0.0.1:{port.number}/"]
     """
 
-    def __init__(self, talk: Talk, host: str = "127.0.0.1") -> None:
+    def __init__(self, talk: Talk, host: str = "127.0.0.1", number: int = 0) -> None:
         self._talk = talk
-        self._listener = socket.create_server((host, 0))
+        self._listener = socket.create_server((host, number))
         self.number: int = self._listener.getsockname()[1]
         self.connections = 0
         self._thread = threading.Thread(target=self._serve, name="raw-port", daemon=True)
