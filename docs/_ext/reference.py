@@ -24,6 +24,7 @@ from sqlalchemy import Column, Table
 from scrapy_frontier.commands.registry import SUBCOMMANDS, add_subcommands
 from scrapy_frontier.frontier.statistics import FIGURES
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.policy.retry import TABLE
 from scrapy_frontier.scheduling.gates import GateState
 from scrapy_frontier.scheduling.selector import GREATEST_RANK, LEAST_RANK, BandTable
 from scrapy_frontier.settings import FrontierSettings, setting_name
@@ -80,7 +81,7 @@ EVENTS: Final[Mapping[Event, str]] = {
     Event.BECOME_DUE: "The time of the next attempt has come.",
     Event.RELEASE: "What held it back has passed.",
     Event.READMIT: "Another policy version, or a request that asks for it, lets it in after all.",
-    Event.REVISIT: "It is asked for again on purpose: `dont_filter=True`.",
+    Event.REVISIT: "It is asked for again on purpose: `dont_filter=True`, or an operator.",
 }
 
 DISPOSITION_MEANINGS: Final[Mapping[Disposition, str]] = {
@@ -210,6 +211,21 @@ def holds() -> str:
     return _table(("rule", "what is held back"), rows)
 
 
+def retry_rules() -> str:
+    """The built-in rules of retries, in their order."""
+    rows = (
+        (
+            _code(rule.name),
+            rule.meaning,
+            f"{rule.counts.value}{', unreached' if rule.is_unreached else ''}",
+            "yes" if rule.holds_gate else "",
+            "yes" if rule.is_unapplied else "",
+        )
+        for rule in TABLE
+    )
+    return _table(("rule", "what came", "counts as", "shuts the gate", "sent twice"), rows)
+
+
 def statistics() -> str:
     """The figures in Scrapy's stats."""
     rows = ((_code(name), meaning) for name, (meaning, _) in FIGURES.items())
@@ -265,6 +281,7 @@ PARTS: Final[Mapping[str, Callable[..., str]]] = {
         rejections,
         exclusions,
         holds,
+        retry_rules,
         statistics,
         scrapy_settings,
         request_meta,
