@@ -69,7 +69,7 @@ class _Lives:
             await self._ended
             spent = stopwatch.read()
             self._writer.stop()
-        return self._writer.commits, spent
+        return self._writer.vitals.commits, spent
 
     def _post(self, call: Callable[[], None]) -> None:
         self._loop.call_soon_threadsafe(call)

@@ -23,6 +23,10 @@ class SystemClock:
         """Seconds since the epoch."""
         return time.monotonic() + self._offset
 
+    def tell_none_before(self, at: float) -> None:
+        """Go on from `at`, in seconds since the epoch, where the time is earlier."""
+        self._offset = max(self._offset, at - time.monotonic())
+
 
 def milliseconds(seconds: float) -> int:
     """A time as the store keeps it, rounded up so that nothing becomes due early."""

@@ -9,6 +9,7 @@
   transfer. Nothing public ends one download.
 - `engine.scraper.enqueue_scrape(result, request)`: its Deferred fires when the page is processed, that is after all
   that its callback yielded has been enqueued. No signal says so.
+- `crawler.spider` is looked at when the engine has stopped: without a spider, the process ends with status 1.
 - `handler._pool` of the handlers for http and https, where they have one: Twisted's pool would repeat a failed GET by
   itself, at once, with nobody told.
 """
@@ -20,7 +21,7 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import succeed
 
@@ -54,6 +55,19 @@ def engine_of(crawler: Crawler) -> ExecutionEngine:
     if engine is None:
         raise ConfigError("the frontier can only be opened by a running crawl")
     return engine
+
+
+def end_with_status(crawler: Crawler, frontier: Frontier) -> None:
+    """Have `scrapy crawl` end with status 1 where the frontier has failed.
+
+    Scrapy gives that status to a crawl without a spider, and to no other one that has begun.
+    """
+
+    def take_spider() -> None:
+        if frontier.error is not None:
+            crawler.spider = None
+
+    crawler.signals.connect(take_spider, signals.engine_stopped, weak=False)
 
 
 class Waker:

@@ -8,6 +8,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_frontier.frontier import Frontier
+from scrapy_frontier.frontier.watch import Watch
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -26,6 +27,7 @@ class FrontierStatistics:
         self._crawler = crawler
         self._frontier = frontier
         self._loop: Any = None
+        self._watch = Watch()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -53,3 +55,5 @@ class FrontierStatistics:
             return
         for name, value in self._frontier.statistics().items():
             stats.set_value(name, value)
+        if self._frontier.is_open and self._frontier.error is None:
+            self._watch.look(self._frontier.opened)

@@ -70,23 +70,30 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
         with runs.transaction(opened.store, "closing the run") as connection:
             runs.close_run(connection, opened.run, state, stop, detail)
         failpoints.reach("close.run_committed")
-        _report(opened)
-        failpoints.reach("close.reported")
-        opened.store.checkpoint("TRUNCATE")
     except FrontierError as error:
+        frontier.error = frontier.error or error
         logger.critical(
             "The run could not be closed; what is committed stays, and the run can be resumed: %s",
             error,
             extra={"action": "close_failed"},
         )
-    finally:
+    try:
+        _report(opened)
+        failpoints.reach("close.reported")
+        if frontier.error is None:
+            opened.store.checkpoint("TRUNCATE")
         opened.store.close()
+    except FrontierError as error:
+        logger.error("%s", error, extra={"action": "close_failed"})
+    finally:
         failpoints.reach("close.closed")
         opened.lock.release()
 
 
 def _report(opened: Open) -> None:
-    """The run is closed already: a report that fails costs a line in the log, and can be made again from the store."""
+    """Made also where the run could not be closed: a report that fails costs a line in the log, and can be made again
+    from the store.
+    """
     try:
         reports.write(opened.store, opened.run, opened.frontier.settings)
     except Exception as error:

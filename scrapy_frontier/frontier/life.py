@@ -43,6 +43,7 @@ from scrapy_frontier.frontier.requests import RequestCodec
 from scrapy_frontier.frontier.robots import Robots
 from scrapy_frontier.frontier.seeds import sift_start_urls
 from scrapy_frontier.frontier.spending import Allowance, Spending
+from scrapy_frontier.frontier.wall_time import carry_on
 from scrapy_frontier.frontier.wire import Wire
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.policy.priority import Priorities
@@ -181,6 +182,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         earlier = Earlier.find(store, settings.reparse, spider.name) if settings.reparse else None
         lock, run = _open_run(store, settings, spider, scrapy_settings, earlier)
         undo.callback(lock.release)
+        carry_on(frontier.clock, store, run)
         lease_policy = LeasePolicy(settings.lease_s, settings.lease_expiries)
         applier = Applier(
             run.run_id,
@@ -270,6 +272,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             opened.reparse = Reparse(frontier, earlier)
         writer.start()
         undo.pop_all()
+    seams.end_with_status(frontier.crawler, frontier)
     seams.forbid_hidden_repeats(engine)
     watch_connections(engine)
     resolve_literals()

@@ -42,6 +42,7 @@ class OpenRun:
 def transaction(store: Store, what: str) -> Iterator[Connection]:
     """A transaction on the store's writing connection; errors of the database come out as `StoreError`."""
     connection = store.writer_connection()
+    store.check_place()
     with store_errors(f"{what} in {store.url}"), connection.begin():
         yield connection
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.policy.health import BACK_OFF, EASE
 from scrapy_frontier.scheduling import BandTable
+from scrapy_frontier.store.vitals import log_bytes
 
 if TYPE_CHECKING:
     from scrapy_frontier.frontier.life import Open
@@ -76,12 +77,40 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
             "origins closed for this run, because they do nothing but fail or their robots.txt cannot be had",
             lambda o: len(o.dispatch.closed),
         ),
-        "frontier/writer/commits": ("transactions committed", lambda o: o.writer.commits),
+        "frontier/writer/commits": ("transactions committed", lambda o: o.writer.vitals.commits),
         "frontier/writer/rows": ("transitions committed", lambda o: o.writer.rows),
         "frontier/writer/pending": ("messages not on disk yet", lambda o: o.writer.pending),
         "frontier/writer/slowest_commit_s": (
             "the longest transaction, in seconds",
-            lambda o: round(o.writer.slowest_commit_s, 4),
+            lambda o: round(o.writer.vitals.slowest_commit_s, 4),
+        ),
+        "frontier/writer/mean_commit_s": (
+            "the mean transaction, in seconds",
+            lambda o: round(o.writer.vitals.mean_commit_s, 4),
+        ),
+        "frontier/writer/queue_age_s": (
+            "how long the oldest message that is not on disk yet has waited, in seconds",
+            lambda o: round(o.writer.lag_s, 4),
+        ),
+        "frontier/writer/longest_queue_age_s": (
+            "the longest that a message has waited for its transaction, in seconds",
+            lambda o: round(o.writer.vitals.longest_wait_s, 4),
+        ),
+        "frontier/store/log_bytes": (
+            "size of the write-ahead log's file, which shrinks when the store is closed",
+            lambda o: log_bytes(o.store.path),
+        ),
+        "frontier/store/checkpoints": (
+            "how often the log was taken into the store",
+            lambda o: o.writer.vitals.checkpoints,
+        ),
+        "frontier/store/log_frames": (
+            "pages in the log at the last checkpoint",
+            lambda o: o.writer.vitals.log_frames,
+        ),
+        "frontier/store/log_frames_left": (
+            "pages of them that it could not take in, because a reader held it up",
+            lambda o: o.writer.vitals.log_frames_left,
         ),
         "frontier/writer/busy_retries": (
             "transactions tried again because another process held the store",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -19,9 +20,11 @@ from scrapy_frontier.report.runs import find_run
 from scrapy_frontier.settings import FrontierSettings
 from scrapy_frontier.store.location import locate
 from scrapy_frontier.store.opening import open_store
+from scrapy_frontier.store.readers import readers_of
 from scrapy_frontier.store.schema import SCHEMA_VERSION
 from scrapy_frontier.store.sqlite import DRIVER, SqliteLibrary
 from scrapy_frontier.store.standing import EmptyStore
+from scrapy_frontier.store.vitals import log_bytes
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -30,6 +33,12 @@ if TYPE_CHECKING:
 
 WAL_LIMIT: Final = 1_000_000_000
 """Bytes of write-ahead log above which something keeps it from being taken into the store."""
+
+ROOM: Final = 1_000_000_000
+"""Bytes free on the store's disk below which a warning is due."""
+
+SCANT_ROOM: Final = 100_000_000
+"""Bytes free below which the next crawl is likely to stop."""
 
 _PACKAGES: Final = ("scrapy-frontier", "Scrapy", "Twisted", "SQLAlchemy")
 
@@ -106,6 +115,7 @@ def _store(url: str, wanted: str | None, is_live: Liveness) -> Iterator[Check]:
         with open_store(url, read_only=True) as store:
             yield _contents(store)
             if store.path is not None:
+                yield _room(store.path)
                 yield _log(store.path)
             yield from _locks(store, wanted, is_live)
     except EmptyStore:
@@ -123,15 +133,27 @@ def _contents(store: Store) -> Check:
     return Check("store", Level.OK, found)
 
 
+def _room(path: Path) -> Check:
+    """Whether the disk has room for the store to go on growing."""
+    free = shutil.disk_usage(path.parent).free
+    text = f"{size(free)} free beside {path.name}"
+    if free >= ROOM:
+        return Check("disk", Level.OK, text)
+    level = Level.FAIL if free < SCANT_ROOM else Level.WARN
+    cure = "free some space, `scrapy frontier prune` old runs, or move the store to a larger disk"
+    return Check("disk", level, f"{text}: a crawl stops when the disk is full", cure)
+
+
 def _log(path: Path) -> Check:
-    log = Path(f"{path}-wal")
-    length = log.stat().st_size if log.exists() else 0
+    length = log_bytes(path)
+    readers = readers_of(path)
+    reading = f"; being read by {', '.join(map(str, readers))}" if readers else ""
     if length <= WAL_LIMIT:
-        return Check("WAL", Level.OK, size(length))
+        return Check("WAL", Level.OK, f"{size(length)}{reading}")
     return Check(
         "WAL",
         Level.WARN,
-        f"{size(length)}: something has kept it from being taken into the store",
+        f"{size(length)}: something has kept it from being taken into the store{reading}",
         "end long reads of the store (a backup, an open sqlite3 shell); the next crawl empties it",
     )
 
@@ -148,8 +170,9 @@ def _locks(store: Store, wanted: str | None, is_live: Liveness) -> Iterator[Chec
     }
     for run_id, name in open_runs:
         if only in (None, run_id):
-            standing = words[is_live(store, run_id)]
-            yield Check("run", Level.OK, f"{run_id} ({name}): {standing}")
+            live = is_live(store, run_id)
+            holder = f": {store.run_lock(run_id).holder()}" if live else ""
+            yield Check("run", Level.OK, f"{run_id} ({name}): {words[live]}{holder}")
 
 
 def _own_settings(settings: BaseSettings) -> Check:

@@ -17,6 +17,7 @@ from scrapy_frontier.errors import ConfigError, StoreError
 from scrapy_frontier.store import sqlite
 from scrapy_frontier.store.database import Database, Library, Location, Lock
 from scrapy_frontier.store.location import locate
+from scrapy_frontier.store.place import Place
 from scrapy_frontier.store.standing import bring_up_to_date, check_current
 from scrapy_frontier.store.trouble import store_errors
 
@@ -42,6 +43,7 @@ class Store:
         self._reading = reading
         self._writing = writing
         self._lock = lock
+        self._place = Place(location.path)
         self.library = library
         self.database: Database = location.database
 
@@ -101,6 +103,10 @@ class Store:
             connection.begin(),
         ):
             yield connection
+
+    def check_place(self) -> None:
+        """Raise a `StoreError` where the files being written are no longer those under the store's name."""
+        self._place.check(self.url)
 
     def checkpoint(self, mode: str = "PASSIVE") -> tuple[int, int, int]:
         """Copy the write-ahead log into the store; only between two transactions of the writer, in

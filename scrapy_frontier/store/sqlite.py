@@ -37,6 +37,9 @@ standard library's.
 BUSY_TIMEOUT_MS: Final = 5000
 """How long a statement waits for another process before it fails as busy."""
 
+PAGE_BYTES: Final = 4096
+"""The size of a page, SQLite's default since 3.12."""
+
 OLDEST: Final = (3, 37, 0)
 """The first SQLite with STRICT tables."""
 

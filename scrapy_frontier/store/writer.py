@@ -26,6 +26,7 @@ from scrapy_frontier.store.messages import (
 )
 from scrapy_frontier.store.rows import cursor_of
 from scrapy_frontier.store.trouble import store_errors
+from scrapy_frontier.store.vitals import Vitals
 
 if TYPE_CHECKING:
     from scrapy_frontier.store.apply import Applier
@@ -44,6 +45,9 @@ BUSY_TRIES: Final = 5
 
 CHECKPOINT_FRAMES: Final = 16_000
 """Pages in the write-ahead log after which a checkpoint is made between two transactions (64 MB)."""
+
+CHECKPOINT_INTERVAL_S: Final = 60.0
+"""The log is taken into the store at least this often while something is written."""
 
 RECORDS: Final = frozenset({Emission, OriginTiming, RobotsFetched, Tally})
 """Messages that record something and can never bring anything to fetch."""
@@ -78,15 +82,15 @@ class Writer:
         self._stopping = False
         self._oldest_at: float | None = None
         self._rows_since_checkpoint = 0
+        self._checkpointed_at = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="frontier-writer", daemon=True)
         self.error: StoreError | None = None
-        self.commits: int = 0
         self.sent: int = 0
         self.delivered: int = 0
         self._owing: int = 0
         self.rows: int = 0
         self.busy_retries: int = 0
-        self.slowest_commit_s: float = 0.0
+        self.vitals: Vitals = Vitals()
 
     def start(self) -> None:
         """Start the thread."""
@@ -154,6 +158,7 @@ class Writer:
 
     def _commit(self, messages: Sequence[Message]) -> None:
         started_at = time.monotonic()
+        waited_s = started_at - (self._oldest_at or started_at)
         for attempt in range(1, BUSY_TRIES + 1):
             try:
                 committed = self._transact(messages)
@@ -164,12 +169,11 @@ class Writer:
                 self.busy_retries += 1
                 time.sleep(random.uniform(0.5, 1.5) * 0.05 * 2**attempt)
         self._oldest_at = None
-        self.commits += 1
+        self.vitals.committed(time.monotonic() - started_at, waited_s)
         committed.messages = len(messages)
         committed.settled = sum(type(message) not in RECORDS for message in messages)
         self.rows += committed.rows
         self._rows_since_checkpoint += committed.rows
-        self.slowest_commit_s = max(self.slowest_commit_s, time.monotonic() - started_at)
         self._post(lambda: self._hand_over(committed))
 
     def _hand_over(self, committed: Committed) -> None:
@@ -180,6 +184,7 @@ class Writer:
 
     def _transact(self, messages: Sequence[Message]) -> Committed:
         connection = self._store.writer_connection()
+        self._store.check_place()
         with store_errors(f"writing to {self._store.url}"), connection.begin():
             cursor = cursor_of(connection)
             failpoints.reach("commit.begun")
@@ -191,11 +196,16 @@ class Writer:
         return batch.committed
 
     def _checkpoint_if_long(self) -> None:
-        if self._rows_since_checkpoint < CHECKPOINT_FRAMES * _PAGE_ROWS // 10:
+        """Where the log may be long, or is not young any more: a reader that holds it up is noticed early."""
+        now = time.monotonic()
+        is_long = self._rows_since_checkpoint >= CHECKPOINT_FRAMES * _PAGE_ROWS // 10
+        if not is_long and now - self._checkpointed_at < CHECKPOINT_INTERVAL_S:
             return
         self._rows_since_checkpoint = 0
+        self._checkpointed_at = now
         with store_errors(f"checkpointing {self._store.url}"):
-            self._store.checkpoint("PASSIVE")
+            _, frames, copied = self._store.checkpoint("PASSIVE")
+        self.vitals.checkpointed(frames, copied)
 
     def _latch(self, error: BaseException) -> None:
         if isinstance(error, StoreError):
@@ -207,5 +217,6 @@ class Writer:
             self.error.__cause__ = error
         logger.critical("%s", self.error, exc_info=error, extra={"action": "writer_failed"})
         self._queue.clear()
+        self._oldest_at = None
         latched = self.error
         self._post(lambda: self._failed(latched))

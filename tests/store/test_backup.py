@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from report_ledger import Ledger, crawl
+from store_kinds import Databases
 
 from scrapy_frontier.cli import main
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.report.verify import verify
 from scrapy_frontier.store import backup
 from scrapy_frontier.store.backup import back_up
-from scrapy_frontier.store.locks import RunLock
 from scrapy_frontier.store.opening import open_store
 
 
@@ -118,7 +118,7 @@ def test_a_store_that_is_crawled_is_not_replaced(
 ) -> None:
     """The holder of the run's lock is named."""
     assert run("copy.db", "--store", ledger.url) == 0
-    with RunLock(ledger.store, ledger.run_id):
+    with ledger.store.run_lock(ledger.run_id):
         assert run("copy.db", "--restore", "--overwrite", "--store", ledger.url) == 2
     assert "is being crawled by process" in capsys.readouterr().err
 
@@ -156,10 +156,11 @@ def test_what_backup_cannot_do_is_said(
         assert words in capsys.readouterr().err
 
 
+@pytest.mark.postgresql
 def test_a_postgresql_store_is_left_to_its_own_tools(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    databases: Databases, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The message names the tool."""
-    monkeypatch.setattr(ledger.store, "dialect_name", "postgresql")
-    with pytest.raises(StoreError, match="pg_dump --format=custom"):
-        back_up(ledger.store, tmp_path / "copy.db")
+    """The message names the tools, and nothing is written."""
+    assert run(str(tmp_path / "copy.db"), "--store", databases.store_url()) == 2
+    assert "pg_dump --format=custom, put it back with pg_restore" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,16 @@ def test_doctor_finds_a_good_store_good(ask: Any) -> None:
     assert f"schema {SCHEMA_VERSION}" in texts["store"]
     assert texts["store"].endswith("1 run")
     assert texts["USER_AGENT"] == "'bot (+https://bot.example)'"
+
+
+def test_doctor_names_who_holds_a_run(ask: Any, ledger: Ledger) -> None:
+    """The process that works on an open run, as it wrote itself into its lock."""
+    run_id = ledger.begin("second")
+    with RunLock(ledger.store, run_id):
+        answer = ask("doctor", "--format", "json")
+    (held,) = [check for check in answer.json if check["name"] == "run"]
+    assert held["text"].startswith(f"{run_id} (second): a process works on it: ")
+    assert f" {os.getpid()} " in held["text"]
 
 
 def test_doctor_names_what_is_wrong_and_the_cure(ask: Any) -> None:

@@ -92,7 +92,7 @@ def test_answers_come_in_the_order_sent(desk: Desk) -> None:
     desk.writer.start()
     desk.run_posted()
     assert [answer.identity_id for answer in known] == list(range(1, count + 1))
-    assert len(desk.delivered) == desk.writer.commits == 3
+    assert len(desk.delivered) == desk.writer.vitals.commits == 3
     assert [committed.messages for committed in desk.delivered] == [GROUP_LIMIT, GROUP_LIMIT, 10]
     assert desk.writer.rows == sum(committed.rows for committed in desk.delivered) == 3 * count
     assert verify(desk.store).findings == ()
@@ -104,7 +104,7 @@ def test_what_gathers_is_committed_together(desk: Desk) -> None:
     for number in range(50):
         desk.writer.send(reference(str(number)))
     desk.run_posted()
-    assert desk.writer.commits <= 5
+    assert desk.writer.vitals.commits <= 5
 
 
 def test_answer_comes_after_the_commit(desk: Desk) -> None:
@@ -326,7 +326,7 @@ def test_figures_of_the_backlog(desk: Desk) -> None:
     desk.writer.start()
     desk.run_posted()
     assert (desk.writer.pending, desk.writer.lag_s, desk.writer.owes_work) == (0, 0.0, False)
-    assert desk.writer.slowest_commit_s > 0
+    assert desk.writer.vitals.slowest_commit_s > 0
 
 
 def test_lag_counts_from_the_oldest_message_under_way(desk: Desk, store_url: str) -> None:
