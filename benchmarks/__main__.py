@@ -9,7 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks import crawl, evidence, fairness, lateness, memory, raw_scheduler, store
+from benchmarks import (
+    crawl,
+    evidence,
+    fairness,
+    health,
+    lateness,
+    memory,
+    raw_scheduler,
+    store,
+    throttle,
+)
 from benchmarks.figures import Table, environment, environment_text
 from benchmarks.fresh import MeasurementError, scratch_folder
 
@@ -33,6 +43,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "evidence": evidence,
     "fairness": fairness,
     "lateness": lateness,
+    "health": health,
+    "throttle": throttle,
 }
 
 

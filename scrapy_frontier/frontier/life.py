@@ -215,7 +215,11 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             BandTable(shares=settings.band_shares),
             max_hot_origins=settings.hot_origins,
             window=settings.window,
-            longest_hold_s=max(settings.retry_after_cap_s * 1.1, settings.retry_max_delay_s),
+            longest_hold_s=max(
+                settings.retry_after_cap_s * 1.1,
+                settings.retry_max_delay_s,
+                health_rules.ceiling_s if health_rules else 0.0,
+            ),
         )
         dispatch = Dispatch(
             schedule,

@@ -117,7 +117,11 @@ class Process:
         self.store = simulation.store
         self.book = simulation.book
         plan = simulation.plan
-        self.schedule = Schedule(max_hot_origins=plan.hot_origins, window=plan.window)
+        self.schedule = Schedule(
+            max_hot_origins=plan.hot_origins,
+            window=plan.window,
+            longest_hold_s=plan.longest_hold_s,
+        )
         self.health = Health(
             plan.health,
             self.schedule,

@@ -39,6 +39,12 @@ class CrawlPlan:
     window: int = 50_000
     restarts: tuple[float, ...] = ()
 
+    @property
+    def longest_hold_s(self) -> float:
+        """The longest time that an origin is left alone."""
+        ceiling_s = 0.0 if self.health is None else self.health.ceiling_s
+        return max(ceiling_s, self.retry.limits.retry_after_cap_s)
+
 
 @dataclass(frozen=True, slots=True)
 class World:
