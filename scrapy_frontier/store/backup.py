@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import text
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.files import new_file
@@ -75,6 +76,7 @@ def restore(
         made = _make(copy, part, target, progress)
         for suffix in ("-wal", "-shm"):
             target.with_name(target.name + suffix).unlink(missing_ok=True)
+        failpoints.reach("restore.log_gone")
         return made
 
 

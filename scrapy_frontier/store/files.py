@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.errors import FrontierError
 
 
@@ -25,8 +26,11 @@ def new_file(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield part
+        failpoints.reach("file.written")
         sync(part)
+        failpoints.reach("file.synced")
         _publish(part, target, overwrite=overwrite)
+        failpoints.reach("file.named")
         sync(target.parent)
     except OSError as exc:
         raise OutputError(

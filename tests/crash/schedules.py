@@ -10,7 +10,7 @@ from scrapy_frontier.failpoints import POINTS
 
 from .sites import Site, make_site
 
-ELSEWHERE = ("migrate.",)
+ELSEWHERE = ("migrate.", "export.", "file.", "restore.")
 """Points that no crawl reaches: tests of their own do (`test_crash_commands`)."""
 
 CRAWL_POINTS = tuple(name for name in POINTS if not name.startswith(ELSEWHERE))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.report.exports.moment import Moment, take_moment
 from scrapy_frontier.report.exports.subjects import Column, Row, Subject
@@ -64,6 +65,7 @@ class Export:
             after = upto
             if rows:
                 yield rows
+                failpoints.reach("export.page")
             self.progress(step, after, bound)
         self.progress("", 0, 0)
 
