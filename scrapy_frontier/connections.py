@@ -19,6 +19,8 @@ from OpenSSL import SSL
 from twisted.internet.error import ConnectionAborted, ConnectionLost
 from twisted.web.http import _DataLoss
 
+from scrapy_frontier.connections_h2 import mend
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -54,6 +56,8 @@ def watch_connections(engine: ExecutionEngine) -> None:
         pool = getattr(engine.downloader.handlers._get_handler(scheme), "_pool", None)
         if hasattr(pool, "getConnection") and hasattr(pool, "_factory"):
             _watch_pool(pool)
+        elif hasattr(pool, "get_connection") and hasattr(pool, "put_connection"):
+            _watch_pool_of_http2(pool)
 
 
 def keep_what_arrives(attempt: Attempt, timeout_s: float) -> asyncio.TimerHandle:
@@ -104,6 +108,31 @@ def _watch_pool(pool: Any) -> None:
 
     pool.getConnection = watched
     pool._factory = Factory
+
+
+def _watch_pool_of_http2(pool: Any) -> None:
+    get: Callable[..., Deferred[Any]] = pool.get_connection
+    put: Callable[..., Any] = pool.put_connection
+
+    def watched(*args: Any) -> Deferred[Any]:
+        attempt = TRANSFER.get()
+        connecting = get(*args)
+        if attempt is None:
+            return connecting
+        attempt.is_sent = False
+
+        def connected(connection: Any) -> Any:
+            attempt.is_sent = True
+            return connection
+
+        return connecting.addCallback(connected)
+
+    def mended(connection: Any, key: Any) -> Any:
+        mend(connection)
+        return put(connection, key)
+
+    pool.get_connection = watched
+    pool.put_connection = mended
 
 
 def _certificate_fault(tls: Any) -> str | None:

@@ -120,7 +120,8 @@ def _kind_of(error: BaseException) -> str | None:
     text = str(error)
     if names[0] == "DownloadCancelledError" and "download max size" in text:
         return "too_large"
-    if "RST_STREAM" in text and "ProtocolError" in names:
+    if "sent RST_STREAM" in text:
+        # Scrapy puts the text where the exception should be, so only its shell can be asked.
         return "http2.reset"
     if (
         module.startswith("h2.")
