@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from scrapy_frontier.commands.invocation import Subcommand
 from scrapy_frontier.errors import ConfigError
@@ -11,7 +11,7 @@ from scrapy_frontier.report.runs import find_run
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy.settings import BaseSettings
+    from scrapy.settings import BaseSettings, Settings
 
     from scrapy_frontier.commands.invocation import Invocation
 
@@ -57,7 +57,7 @@ def _run(invocation: Invocation) -> int:
     settings = _settings(invocation, run_id)
     _check_wiring(settings)
     spider_class = _spider_class(settings, spider)
-    process = AsyncCrawlerProcess(settings)
+    process = AsyncCrawlerProcess(cast("Settings", settings))
     crawler = process.create_crawler(spider_class)
     process.crawl(crawler, **arguments)
     process.start()

@@ -14,6 +14,7 @@ from scrapy_frontier.commands import (
     _explain,
     _export,
     _history,
+    _prune,
     _quarantine,
     _reparse,
     _report,
@@ -45,6 +46,7 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
     _verify.COMMAND,
     _backup.COMMAND,
     _export.COMMAND,
+    _prune.COMMAND,
     _doctor.COMMAND,
 )
 

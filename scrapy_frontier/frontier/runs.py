@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, text, update
 
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.states import State
-from scrapy_frontier.store import schema
+from scrapy_frontier.store import ids, schema
 from scrapy_frontier.store.opening import Store
 from scrapy_frontier.store.trouble import store_errors
 
@@ -251,4 +251,6 @@ def _policy_id(connection: Connection, digest: str, text: str, now_ms: int) -> i
 
 
 def _next_id(connection: Connection, column: Any) -> int:
-    return int(connection.execute(select(func.coalesce(func.max(column), 0))).scalar_one()) + 1
+    highest = int(connection.execute(select(func.coalesce(func.max(column), 0))).scalar_one())
+    kept = ids.kept(connection.scalar(text(ids.QUERY)))
+    return max(highest, kept.get(column.table.name, 0)) + 1

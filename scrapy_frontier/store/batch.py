@@ -16,7 +16,7 @@ from scrapy_frontier import failpoints
 from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.states import Disposition, Event, State, advance
-from scrapy_frontier.store import edges, rows, schema
+from scrapy_frontier.store import edges, ids, rows, schema
 from scrapy_frontier.store.messages import Committed, Finding, Head, Lease, Reason, Source
 
 logger = logging.getLogger(__name__)
@@ -128,13 +128,16 @@ class Counters:
 
     @classmethod
     def load(cls, cursor: rows.Cursor) -> Counters:
-        """Read the highest id of each table."""
+        """Read the highest id of each table, also of runs that were pruned."""
+        cursor.execute(ids.QUERY)
+        marked = cursor.fetchone()
+        kept = ids.kept(marked[0] if marked else None)
         highest = {}
         for name in cls.TABLES:
             (column,) = schema.metadata.tables[name].primary_key.columns
             cursor.execute(f'SELECT coalesce(max("{column.name}"), 0) FROM "{name}"')
             found = cursor.fetchone()
-            highest[name] = int(found[0]) if found else 0
+            highest[name] = max(int(found[0]) if found else 0, kept.get(name, 0))
         return cls(**highest)
 
     def copy(self) -> Counters:

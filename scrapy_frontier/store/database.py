@@ -166,6 +166,12 @@ class Database(Protocol):
     def ledger_triggers(self, connection: Connection) -> set[str]:
         """The triggers that guard the ledger and are in force."""
 
+    def unguarded(self, connection: Connection) -> AbstractContextManager[None]:
+        """Within the block, which lies in one transaction, rows of the ledger may be deleted."""
+
+    def compact(self, connection: Connection) -> None:
+        """Give free space back to the disk, outside a transaction."""
+
     def cursor(self, connection: Connection) -> Cursor:
         """A cursor inside the transaction of `connection`, past SQLAlchemy's own execution."""
 

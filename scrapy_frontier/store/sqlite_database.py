@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine
 
-from scrapy_frontier.store import sqlite
+from scrapy_frontier.store import schema, sqlite
 from scrapy_frontier.store.bulk import SqliteCursor
 from scrapy_frontier.store.database import Lock
 from scrapy_frontier.store.location import SqliteLocation
@@ -114,6 +114,18 @@ class SqliteDatabase:
         """See `Database`."""
         query = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'transition'"
         return {name for (name,) in ask(connection, query)}
+
+    @contextmanager
+    def unguarded(self, connection: Connection) -> Iterator[None]:
+        """The trigger is dropped and made again; nobody else sees the store without it."""
+        (guard,) = (one for one in schema.GUARDS[self.name] if "BEFORE DELETE" in one)
+        connection.exec_driver_sql("DROP TRIGGER transition_no_DELETE")
+        yield
+        connection.exec_driver_sql(guard)
+
+    def compact(self, connection: Connection) -> None:
+        """By VACUUM."""
+        ask(connection, "VACUUM")
 
     def cursor(self, connection: Connection) -> SqliteCursor:
         """See `Database`."""

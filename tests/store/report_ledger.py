@@ -10,6 +10,7 @@ from pathlib import Path
 from rough import change
 from sqlalchemy import Connection, text
 
+from scrapy_frontier.frontier.runs import OpenRun
 from scrapy_frontier.identity.keys import fetch_key
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.identity.origins import origin_of
@@ -91,6 +92,13 @@ class Ledger:
         with self.store.writer_connection().begin() as _:
             self._applier.load(cursor_of(self.store.writer_connection()))
 
+    def resume(self, run: OpenRun) -> None:
+        """Speak of a run that was opened as a crawl opens it."""
+        self.run_id = run.run_id
+        self._applier = Applier(run.run_id, run.context_id, run.session_id)
+        with self.store.writer_connection().begin():
+            self._applier.load(cursor_of(self.store.writer_connection()))
+
     def close(self, state: str = "finished", reason: str = "exhausted") -> None:
         """The run's process ends as it should."""
         self._insert(
@@ -160,6 +168,10 @@ class Ledger:
     def exclude(self, url: str, rule: str, *, page: Source = NOBODY) -> int:
         """A reference that a rule excludes."""
         return self.refer(url, page=page, verdict=Verdict(Event.EXCLUDE, Reason(rule)))
+
+    def exclude_with(self, url: str, rule: str, detail: str) -> int:
+        """A reference that a rule excludes, with what it was decided from."""
+        return self.refer(url, verdict=Verdict(Event.EXCLUDE, Reason(rule, detail)))
 
     def emit(
         self,
