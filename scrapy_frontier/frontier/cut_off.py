@@ -7,11 +7,12 @@ So where a lease was cut off, the origin's interval counts from the resumption (
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier.dispatch import gate_key_of
 from scrapy_frontier.identity import host_of
+from scrapy_frontier.policy.leases import EXHAUSTED, EXPIRED
 from scrapy_frontier.policy.robots import Judge, RecordUnreadable, TextMissing, load, reread
 from scrapy_frontier.states import State
 from scrapy_frontier.store import rows
@@ -20,6 +21,12 @@ from scrapy_frontier.store.messages import OriginTiming
 if TYPE_CHECKING:
     from scrapy_frontier.frontier.robots import RobotsRules
     from scrapy_frontier.policy.politeness import PolitenessRules
+
+_TAKEN_BACK: Final = (
+    "SELECT o.origin_id, o.origin, max(a.finished_ms) FROM attempt AS a JOIN reason AS r ON r.reason_id = a.outcome_id"
+    " JOIN current AS c ON c.identity_id = a.identity_id JOIN origin AS o ON o.origin_id = c.origin_id"
+    " WHERE c.run_id = ? AND r.code IN (?, ?) GROUP BY o.origin_id, o.origin"
+)
 
 CutOff = Callable[[rows.Cursor, int, int], list[OriginTiming]]
 """(cursor, run, now in ms) to the times before which origins with a request cut off are not asked again."""
@@ -37,9 +44,14 @@ def cut_off(rules: PolitenessRules, robots: RobotsRules | None) -> CutOff:
             " AND NOT EXISTS (SELECT 1 FROM transition AS t WHERE t.seq = c.last_seq AND t.evidence IS NOT NULL)",
             (run_id,),
         )
+        found = {origin_id: (origin, now_ms) for origin_id, origin in cursor.fetchall()}
+        # A lease that was taken back just before may have left its transfer on the wire until the process died.
+        cursor.execute(_TAKEN_BACK, (run_id, EXPIRED, EXHAUSTED))
+        taken_back = {row[0]: row[1:] for row in cursor.fetchall()}
         intervals = {
-            origin_id: _interval_s(cursor, origin, rules, robots)
-            for origin_id, origin in cursor.fetchall()
+            origin_id: interval_s
+            for origin_id, (origin, ended_ms) in {**taken_back, **found}.items()
+            if ended_ms + 1000 * (interval_s := _interval_s(cursor, origin, rules, robots)) > now_ms
         }
         return [
             OriginTiming(origin_id, now_ms + milliseconds(interval_s))

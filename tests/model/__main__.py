@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
 import traceback
@@ -23,6 +24,8 @@ def main() -> int:
         return 0
     totals: Counter[str] = Counter()
     failed: list[int] = []
+    gc.freeze()
+    gc.set_threshold(100_000)
     begun = time.monotonic()
     for seed in range(options.first, options.first + options.seeds):
         try:

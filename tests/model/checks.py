@@ -43,15 +43,20 @@ class Book:
         """The store has said that this move of an attempt is on disk."""
         self.promised.add((attempt_id, event))
 
-    def inspect(self, store: Store, run_id: int, *, wholly: bool = False) -> None:
-        """Read what is new, fold it, and hold everything against it; `wholly` with the package's own audit too."""
+    def inspect(
+        self, store: Store, run_id: int, *, adds_up: bool = True, wholly: bool = False
+    ) -> None:
+        """Read what is new, fold it, and hold everything against it.
+
+        `adds_up`: with the equations of the account; `wholly`: with the package's own audit too.
+        """
         with store.reader() as connection:
             self._read(connection)
             self._projection(connection)
             self._attempts(connection)
-            figures = read_figures(connection, run_id)[run_id]
-        for equation in equations(figures, "running"):
-            assert equation.holds, f"invariant 9: {equation.text}"
+            if adds_up or wholly:
+                for equation in equations(read_figures(connection, run_id)[run_id], "running"):
+                    assert equation.holds, f"invariant 9: {equation.text}"
         if wholly:
             found = verify(store).findings
             assert found == (), found
@@ -60,7 +65,9 @@ class Book:
         """After a crash: what had been committed and seen is there, unchanged and in its place (invariant 10)."""
         with store.reader() as connection:
             rows = _rows(connection, f"{_LEDGER} ORDER BY seq LIMIT {len(self.ledger)}")
-        assert rows == self.ledger, "invariant 10: the ledger has lost or changed what was committed"
+        assert rows == self.ledger, (
+            "invariant 10: the ledger has lost or changed what was committed"
+        )
 
     def _read(self, connection: Connection) -> None:
         last = self.ledger[-1][0] if self.ledger else 0
@@ -89,7 +96,10 @@ class Book:
         )
         shown = {row[0]: Fold(State(row[1]), *row[2:]) for row in rows}
         assert shown == self.folds, "invariant 1: the projection is not the fold of the ledger"
-        urls = {url: number for number, url in _rows(connection, "SELECT identity_id, url FROM identity")}
+        urls = {
+            url: number
+            for number, url in _rows(connection, "SELECT identity_id, url FROM identity")
+        }
         lost = self.known.items() - urls.items()
         assert not lost, f"promise 1: acknowledged references are gone: {lost}"
 
@@ -127,4 +137,7 @@ _CONTRADICTIONS = (
 
 
 def _rows(connection: Connection, query: str) -> list[Row]:
-    return [tuple(row) for row in connection.exec_driver_sql(query)]
+    # Past SQLAlchemy's rows: this is asked tens of thousands of times.
+    cursor = connection.connection.cursor()
+    cursor.execute(query)
+    return [tuple(row) for row in cursor.fetchall()]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from scrapy_frontier import failpoints
 from scrapy_frontier.frontier import runs
+from scrapy_frontier.frontier.cut_off import cut_off
 from scrapy_frontier.frontier.dispatch import Dispatch
 from scrapy_frontier.frontier.recovery import Recovery
 from scrapy_frontier.policy.leases import LeasePolicy
@@ -67,7 +69,9 @@ class Process:
 
     def __init__(self, path: Path, clock: Clock, policy: int, seed: int) -> None:
         self.path = path
-        self.store: Store = open_store(f"sqlite:///{path}", create=True)
+        if not path.exists():
+            path.write_bytes(_empty_store())
+        self.store: Store = open_store(f"sqlite:///{path}")
         run_id = runs.find_unfinished(self.store, "spider", "run", is_own=False)
         with runs.transaction(self.store, "opening a run") as connection:
             self.run = runs.open_run(
@@ -81,7 +85,7 @@ class Process:
             if self.run.has_new_policy:
                 judge = lambda url, _: OUT_OF_SCOPE if is_excluded(url, policy) else None  # noqa: E731
             now_ms = round(clock.now() * 1000)
-            Recovery(self.store, applier, self.run.run_id, now_ms).run(judge)
+            Recovery(self.store, applier, self.run.run_id, now_ms, cut_off(RULES, None)).run(judge)
         self.applier = applier
         self.writer = Writer(
             self.store, applier, post=lambda call: call(), deliver=self._deliver, failed=_fail
@@ -159,8 +163,16 @@ def _fail(error: Any) -> None:
     raise AssertionError(f"the writer failed: {error}")
 
 
+@cache
+def _empty_store() -> bytes:
+    """A store without a run; it takes a while to make one."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        open_store(f"sqlite:///{path}", create=True).close()
+        return path.read_bytes()
+
+
 def remove(path: Path) -> None:
     """A store's files."""
     for suffix in ("", "-wal", "-shm"):
-        if os.path.exists(f"{path}{suffix}"):
-            os.unlink(f"{path}{suffix}")
+        Path(f"{path}{suffix}").unlink(missing_ok=True)

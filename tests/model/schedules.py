@@ -12,15 +12,15 @@ from typing import Final
 
 from .world import World
 
-STEPS: Final = 45
+STEPS: Final = 55
 """Steps of a schedule; then everything is let come to its end."""
 
 VERBS: Final[dict[str, tuple[int, int]]] = {
-    "refer": (12, 2),
+    "refer": (10, 2),
     "commit": (22, 1),
-    "hand_out": (14, 0),
-    "start": (12, 1),
-    "answer": (11, 1),
+    "hand_out": (16, 1),
+    "start": (14, 1),
+    "answer": (12, 1),
     "fail": (4, 2),
     "drop": (1, 1),
     "yield_child": (6, 2),
@@ -28,13 +28,13 @@ VERBS: Final[dict[str, tuple[int, int]]] = {
     "redirect": (3, 2),
     "tick": (5, 1),
     "renew": (3, 1),
-    "expire": (4, 1),
+    "expire": (5, 1),
     "redeliver": (3, 1),
     "conflict": (3, 1),
     "late": (4, 2),
     "defer": (2, 1),
     "release": (2, 1),
-    "crash": (3, 4),
+    "crash": (4, 4),
     "close": (1, 2),
 }
 """Step to its weight and how many numbers it takes."""
@@ -56,6 +56,7 @@ def play(seed: int, folder: Path, told: Told = lambda _: None, count: int = STEP
     """Play one schedule; raises what it finds. Returns how often what happened."""
     luck = random.Random(seed)
     world = World(folder, luck)
+    world.adds_up_each = 8
     try:
         for number, (name, numbers) in enumerate(steps(luck, count), 1):
             told(f"{number:3} {name}{numbers}")

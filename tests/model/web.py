@@ -21,6 +21,7 @@ LIMITS: Final = {
 RULES: Final = PolitenessRules.from_values(
     randomize_download_delay=Ranked(False), download_slots=LIMITS
 )
+NOBODY: Final = Source()
 OUT_OF_SCOPE: Final = Reason("scope.path")
 
 
@@ -39,7 +40,7 @@ def reference(
     policy: int,
     now_ms: int,
     *,
-    source: Source = Source(),
+    source: Source = NOBODY,
     kind: ReferenceKind = ReferenceKind.LINK,
     due_ms: int = 0,
     is_visit: bool = False,

@@ -30,7 +30,7 @@ from scrapy_frontier.store.messages import (
 
 from .checks import Book
 from .process import CRASH_POINTS, LEASE_S, Clock, Crashed, Process, remove
-from .web import PAGES, reference, servers, url_of
+from .web import NOBODY, PAGES, reference, servers, url_of
 
 START: Final = 1_800_000_000.0
 HELD: Final = Reason("budget.family")
@@ -69,7 +69,11 @@ class World:
         self.book = Book()
         self.works: list[Work] = []
         self.counts: dict[str, int] = {}
+        self.adds_up_each = 1
+        """The account is added up at each so many looks; it costs more than all the rest."""
+        self._looks = 0
         self._stores = 0
+        self._seen: tuple[int, int, int] | None = None
         self.process = self._open(folder / "store0.db")
 
     def _open(self, path: Path) -> Process:
@@ -86,15 +90,20 @@ class World:
         self.counts[name] = self.counts.get(name, 0) + 1
 
     def inspect(self, *, wholly: bool = False) -> None:
-        """Check all invariants."""
+        """Check all invariants; where nothing was committed since, there is nothing new to see."""
         assert self.process.applier.refused == 0, "an illegal move was tried"
-        self.book.inspect(self.process.store, self.process.run.run_id, wholly=wholly)
+        seen = (self._stores, self.process.run.session_id, self.process.writer.commits)
+        if seen == self._seen and not wholly:
+            return
+        self._seen = seen
+        self._looks += 1
+        adds_up = self._looks % self.adds_up_each == 0
+        run_id = self.process.run.run_id
+        self.book.inspect(self.process.store, run_id, adds_up=adds_up, wholly=wholly)
 
     def _one(self, number: int, *phases: str, is_dead: bool | None = False) -> Work | None:
         found = [
-            work
-            for work in self.works
-            if work.phase in phases and is_dead in (None, work.is_dead)
+            work for work in self.works if work.phase in phases and is_dead in (None, work.is_dead)
         ]
         return found[number % len(found)] if found else None
 
@@ -103,7 +112,7 @@ class World:
     def refer(self, page: int, how: int) -> None:
         """A seed, a link, a visit, or a page that is not wanted before a time."""
         due_ms = self.now_ms + 20_000 if how % 6 == 1 else 0
-        self._refer(page, Source(), due_ms=due_ms, is_visit=how % 4 == 0)
+        self._refer(page, NOBODY, due_ms=due_ms, is_visit=how % 4 == 0)
 
     def yield_child(self, which: int, page: int) -> None:
         """A callback yields a link, also one of a page that was lost meanwhile."""
@@ -138,8 +147,14 @@ class World:
 
     # An attempt
 
-    def hand_out(self) -> None:
-        """The schedule gives the next URL, if there is one."""
+    def hand_out(self, more: int = 0) -> None:
+        """The schedule gives the next URLs, as far as there are some."""
+        for _ in range(1 + more % 3):
+            self._hand_out()
+        if more % 2:
+            self.process.commit(50)
+
+    def _hand_out(self) -> None:
         pick = self.process.dispatch.next()
         if pick is None:
             return
@@ -220,9 +235,7 @@ class World:
             return
         due_ms = self.now_ms + 5_000 if how % 3 else 0
         reason = Reason("retry.download.timeout")
-        self.process.writer.send(
-            Retry(work.lease, reason, self.now_ms, due_ms, "{}", 1, finding)
-        )
+        self.process.writer.send(Retry(work.lease, reason, self.now_ms, due_ms, "{}", 1, finding))
 
     def drop(self, which: int) -> None:
         """A middleware drops a request before it goes out."""
@@ -294,7 +307,8 @@ class World:
             if work.lease.attempt_id in taken:
                 self.count("reclaimed")
                 work.is_lost = True
-                if work.phase == "granted" and not work.is_dead:
+                # Its transfer is ended at once; what it has sent to the writer is under way all the same.
+                if work.phase in ("granted", "wire") and not work.is_dead:
                     self._leave_wire(work)
                     work.phase = "ended"
 
@@ -315,12 +329,7 @@ class World:
     def late(self, which: int, how: int) -> None:
         """A worker that has lost its lease brings something after all."""
         lost = [work for work in self.works if work.is_lost or work.is_dead]
-        granted = self.book.promised
-        lost = [
-            work
-            for work in lost
-            if (work.lease.attempt_id, Event.DISPATCH) in granted and work.phase != "answered"
-        ]
+        lost = [work for work in lost if work.phase not in ("sent", "refused", "answered")]
         if not lost:
             return
         work = lost[which % len(lost)]
@@ -403,7 +412,7 @@ class World:
             self.clock.wrong_by -= back % 100
         self._open(path)
         self.book.reopened(self.process.store)
-        self.inspect(wholly=True)
+        self.inspect(wholly=self.adds_up_each == 1 or self._stores % 3 == 1)
 
     def settle(self) -> None:
         """Let it all come to its end: nothing that was admitted may be left, and nothing may be stuck (promise 1)."""
