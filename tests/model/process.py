@@ -15,8 +15,10 @@ from scrapy_frontier.frontier import runs
 from scrapy_frontier.frontier.cut_off import cut_off
 from scrapy_frontier.frontier.dispatch import Dispatch
 from scrapy_frontier.frontier.recovery import Recovery
+from scrapy_frontier.frontier.spending import Allowance, Spending
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.scheduling import Schedule
+from scrapy_frontier.settings import FrontierSettings
 from scrapy_frontier.store.apply import Applier
 from scrapy_frontier.store.messages import Committed
 from scrapy_frontier.store.opening import Store, open_store
@@ -69,6 +71,7 @@ class Process:
 
     def __init__(self, path: Path, clock: Clock, policy: int, seed: int) -> None:
         self.path = path
+        self.commits = 0
         if not path.exists():
             path.write_bytes(_empty_store())
         self.store: Store = open_store(f"sqlite:///{path}")
@@ -98,6 +101,7 @@ class Process:
             Waker(),  # type: ignore[arg-type]
             self.run.run_id,
             random.Random(seed),
+            Spending(Allowance.of(FrontierSettings()), _fail),
         )
         with self.store.reader() as connection:
             self.dispatch.resume(connection)
@@ -122,6 +126,7 @@ class Process:
         failpoints.reach = reached
         try:
             self.writer._commit(messages)
+            self.commits += 1
         finally:
             failpoints.reach = reach
 

@@ -34,7 +34,7 @@ class StoreAndSchedule(RuleBasedStateMachine):
     def all_invariants_hold(self) -> None:
         """Design, section 4."""
         if hasattr(self, "world"):
-            self.world.inspect(wholly=self.world.process.writer.commits % 4 == 0)
+            self.world.inspect(wholly=self.world.process.commits % 4 == 0)
 
     @rule()
     def settle(self) -> None:

@@ -92,7 +92,7 @@ class World:
     def inspect(self, *, wholly: bool = False) -> None:
         """Check all invariants; where nothing was committed since, there is nothing new to see."""
         assert self.process.applier.refused == 0, "an illegal move was tried"
-        seen = (self._stores, self.process.run.session_id, self.process.writer.commits)
+        seen = (self._stores, self.process.run.session_id, self.process.commits)
         if seen == self._seen and not wholly:
             return
         self._seen = seen
