@@ -114,10 +114,29 @@ class RejectedCause:
 
 
 @dataclass(frozen=True, slots=True)
+class OriginHealth:
+    """What an origin may be asked for, by how it fares.
+
+    `concurrency` in flight, `interval_s` apart; `is_held_back`: less than its limits allow. `cause`: its last trouble.
+    `backed_off`, `eased`: how often it was asked for less, after trouble and because answers took longer.
+    """
+
+    concurrency: int
+    interval_s: float
+    is_held_back: bool
+    is_closed: bool
+    cause: str | None
+    failing_since: str | None
+    backed_off: int
+    eased: int
+    updated_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class OriginAccount:
     """One origin: its identities by state, its attempts by status class ("2xx", "none").
 
-    `robots_txt`: how many of the identities are a robots.txt.
+    `robots_txt`: how many of the identities are a robots.txt. `health`: None where all went well from the start.
     """
 
     origin: str
@@ -129,6 +148,7 @@ class OriginAccount:
     first_attempt_at: str | None
     last_attempt_at: str | None
     next_eligible_at: str | None
+    health: OriginHealth | None = None
 
 
 @dataclass(frozen=True, slots=True)

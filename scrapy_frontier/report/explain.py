@@ -11,6 +11,7 @@ from sqlalchemy import text
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.identity.rejections import observe
+from scrapy_frontier.report.health import gate_of, health_of_gate
 from scrapy_frontier.report.history import history
 from scrapy_frontier.report.instants import iso
 from scrapy_frontier.report.lookup import look_up
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from scrapy_frontier.policy.robots import RobotsRecord
+    from scrapy_frontier.report.account import OriginHealth
     from scrapy_frontier.report.history import Step
     from scrapy_frontier.report.lookup import Found
     from scrapy_frontier.store.edges import Observation
@@ -61,6 +63,7 @@ class Gate:
     is_waiting: bool
     obeys_robots: bool
     robots: RobotsRecord | None
+    health: OriginHealth | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +234,7 @@ def _gate(connection: Connection, run_id: int, row: Any) -> Gate:
         is_waiting=row.state not in _SETTLED,
         obeys_robots=obeys_robots(connection, run_id),
         robots=records_of(connection, [origin]).get(origin),
+        health=health_of_gate(connection, run_id, gate_of(row.origin)),
     )
 
 

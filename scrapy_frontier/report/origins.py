@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
-from scrapy_frontier.report.account import OriginAccount
+from scrapy_frontier.report.account import OriginAccount, OriginHealth
+from scrapy_frontier.report.health import gate_of, health_of_origins
 from scrapy_frontier.report.instants import iso
 from scrapy_frontier.report.names import label
 from scrapy_frontier.states import State
@@ -36,10 +37,18 @@ def origin_accounts(
     for kind, found in figures.attempts.items():
         attempts[kind.origin_id].append((kind, found))
     robots_txt = fetches.by_origin()
+    health = health_of_origins(connection, run_id)
     rows = connection.execute(text(_ORIGINS), {"run": run_id}).all()
     rows = sorted(rows, key=lambda row: (-states[row[0]].total(), row[1]))
     return tuple(
-        _account(origin, next_ms, states[number], robots_txt[number], attempts[number])
+        _account(
+            origin,
+            next_ms,
+            states[number],
+            robots_txt[number],
+            attempts[number],
+            health.get(gate_of(origin)),
+        )
         for number, origin, next_ms in rows
     )
 
@@ -50,6 +59,7 @@ def _account(
     states: Counter[int],
     robots_txt: int,
     groups: Sequence[_Attempts],
+    health: OriginHealth | None,
 ) -> OriginAccount:
     by_status: Counter[str] = Counter()
     for kind, found in groups:
@@ -64,4 +74,5 @@ def _account(
         first_attempt_at=iso(min((found.first_ms for _, found in groups), default=None)),
         last_attempt_at=iso(max((found.last_ms for _, found in groups), default=None)),
         next_eligible_at=iso(next_ms),
+        health=health,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.policy.robots import ROBOTS_PENDING
+from scrapy_frontier.report.health import closed_sentence, pace_words
 from scrapy_frontier.report.instants import clock, iso
 from scrapy_frontier.report.robots.records import robots_origin
 from scrapy_frontier.report.robots.words import exclusion, robots_gate
@@ -79,16 +80,20 @@ def gate_sentence(gate: Gate, run: RunStanding, now_ms: int) -> str:
         waits_for_robots = robots_gate(robots_origin(gate.origin), gate.robots, run, now_ms)
         if waits_for_robots is not None:
             return waits_for_robots
+    closed = closed_sentence(gate.origin, gate.health, is_over=False) if gate.is_waiting else None
+    if closed is not None:
+        return closed
+    pace = pace_words(gate.health)
     if run.state == "stopped" or run.is_live is False:
         how = "stopped" if run.state == "stopped" else "interrupted"
         then = until if waits else "at once"
-        return f"The run is {how}: resumed, it may send to {gate.origin} {then}."
+        return f"The run is {how}: resumed, it may send to {gate.origin} {then}.{pace}"
     busy = f"{_counted(gate.in_flight, 'request')} in flight" if gate.in_flight else ""
     if waits:
-        return f"The gate of {gate.origin} is shut: {until}{', ' + busy if busy else ''}."
+        return f"The gate of {gate.origin} is shut: {until}{', ' + busy if busy else ''}.{pace}"
     if busy:
-        return f"The gate of {gate.origin} has {busy}, and its interval is over."
-    return f"The gate of {gate.origin} is open: nothing in flight, and its interval is over."
+        return f"The gate of {gate.origin} has {busy}, and its interval is over.{pace}"
+    return f"The gate of {gate.origin} is open: nothing in flight, and its interval is over.{pace}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -9,7 +9,9 @@ from scrapy_frontier.report.robots.records import robots_origin
 from scrapy_frontier.states import State
 
 if TYPE_CHECKING:
-    from scrapy_frontier.report.account import Coverage
+    from collections.abc import Sequence
+
+    from scrapy_frontier.report.account import Coverage, OriginAccount
 
 _STOPS: Final = {
     "exhausted": "Finished: nothing was left to do.",
@@ -50,27 +52,43 @@ def _by_budget(rule: str) -> str:
 def _exhausted(account: Coverage) -> str:
     """All that could be done is done, which need not be all."""
     held_back = sum(account.identities.deferred.values())
-    scheduled = account.identities.unresolved.get(State.SCHEDULED.label, 0)
-    if account.run.state == "stopped" and scheduled:
-        return f"Nothing more could be done now: {_left_over(account, scheduled)} A resumed run tries again."
+    left = sum(account.identities.unresolved.values())
+    if account.run.state == "stopped" and left:
+        return f"Nothing more could be done now: {_left_over(account)} A resumed run tries again."
     if held_back:
         held = counted(held_back, "URL is", "URLs are")
         return f"Finished: all that was admitted is done, and {held} held back."
     return _STOPS["exhausted"]
 
 
-def _left_over(account: Coverage, scheduled: int) -> str:
-    """A run ends so, with URLs in its queues, only where their robots.txt could not be had."""
-    origins = {
-        robots_origin(one.origin)
-        for one in account.origins
-        if one.identities.get(State.SCHEDULED.label)
-    }
-    urls = counted(scheduled, "URL")
-    stay = "stays" if scheduled == 1 else "stay"
-    where = min(origins) if len(origins) == 1 else counted(len(origins), "origin")
-    whose = "its" if len(origins) == 1 else "their"
-    return f"{urls} of {where} {stay} scheduled, for {whose} robots.txt could not be had{_why(account)}."
+def _left_over(account: Coverage) -> str:
+    """A run ends so, with URLs in its queues, only where their origins were closed: their robots.txt could not be had,
+    or they did nothing but fail.
+    """
+    failing = [one for one in account.origins if one.health and one.health.is_closed and _left(one)]
+    others = [one for one in account.origins if _left(one) and one not in failing]
+    parts = []
+    if others:
+        whose = "its" if len({robots_origin(one.origin) for one in others}) == 1 else "their"
+        parts.append(f"{_stay(others)} for {whose} robots.txt could not be had{_why(account)}")
+    if failing:
+        whose = "which" if len(failing) == 1 else "which each"
+        causes = sorted({one.health.cause or "" for one in failing if one.health})
+        parts.append(f"{_stay(failing)} {whose} did nothing but fail ({', '.join(causes)})")
+    return f"{'; '.join(parts)}."
+
+
+def _left(origin: OriginAccount) -> int:
+    """URLs of an origin that wait for their turn, or for a time."""
+    waiting = (State.SCHEDULED.label, State.RETRYABLE.label)
+    return sum(origin.identities.get(state, 0) for state in waiting)
+
+
+def _stay(origins: Sequence[OriginAccount]) -> str:
+    left = sum(map(_left, origins))
+    names = {robots_origin(one.origin) for one in origins}
+    where = min(names) if len(names) == 1 else counted(len(names), "origin")
+    return f"{counted(left, 'URL')} of {where} {'stays' if left == 1 else 'stay'} scheduled,"
 
 
 def _why(account: Coverage) -> str:
