@@ -24,6 +24,8 @@ from sqlalchemy import Column, Table
 from scrapy_frontier.commands.registry import SUBCOMMANDS, add_subcommands
 from scrapy_frontier.frontier.statistics import FIGURES
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.policy.health import CODES as HEALTH_CODES
+from scrapy_frontier.policy.health import MEANINGS
 from scrapy_frontier.policy.retry import TABLE
 from scrapy_frontier.scheduling.gates import GateState
 from scrapy_frontier.scheduling.selector import GREATEST_RANK, LEAST_RANK, BandTable
@@ -110,11 +112,11 @@ GATES: Final[Mapping[GateState, str]] = {
     GateState.OPEN: "One more request may leave now.",
     GateState.BUSY: "As many requests as are allowed are under way.",
     GateState.INTERVAL: "The interval since the last request has not passed.",
-    GateState.BACKOFF: "It has been asked to be left alone until a time.",
+    GateState.BACKOFF: "It is left alone until a time, because it asked for that or failed.",
     GateState.ROBOTS_PENDING: "Its robots.txt has not been read.",
     GateState.ROBOTS_UNAVAILABLE: "Its robots.txt cannot be had.",
     GateState.OWNED_ELSEWHERE: "Another worker has it.",
-    GateState.CLOSED: "Nothing is sent to it.",
+    GateState.CLOSED: "Nothing is sent to it in this run: it did nothing but fail, or its robots.txt is out of reach.",
 }
 
 
@@ -175,6 +177,18 @@ def gates() -> str:
     """What the gate of an origin can say."""
     rows = ((_code(one.label), text) for one, text in GATES.items())
     return _table(("gate", "what it means"), rows)
+
+
+def health_decisions() -> str:
+    """What can be decided about the pace of an origin."""
+    rows = ((_code(code), f"{text[0].upper()}{text[1:]}.") for code, text in HEALTH_CODES.items())
+    return _table(("decision", "when"), rows)
+
+
+def health_outcomes() -> str:
+    """What a request says of the health of its origin."""
+    rows = ((_code(kind.label), f"{text[0].upper()}{text[1:]}.") for kind, text in MEANINGS.items())
+    return _table(("outcome", "what it is"), rows)
 
 
 def bands() -> str:
@@ -276,6 +290,8 @@ PARTS: Final[Mapping[str, Callable[..., str]]] = {
         dispositions,
         kinds,
         gates,
+        health_decisions,
+        health_outcomes,
         bands,
         reasons,
         rejections,
