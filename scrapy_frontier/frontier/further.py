@@ -20,7 +20,7 @@ from scrapy_frontier.frontier.attempts import (
     end_of_failure,
     end_of_page,
 )
-from scrapy_frontier.frontier.retries import FAULTS, count_on
+from scrapy_frontier.frontier.retries import FAULTS, count_of, count_on
 from scrapy_frontier.identity import Rejection, origin_of
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.states import Disposition, Event
@@ -39,7 +39,7 @@ REPLACED: Final = "request.replaced"
 
 def rises(old: Request, new: Request, counter: str) -> bool:
     """Whether a counter of meta is higher in the new request than in the old one."""
-    return bool(new.meta.get(counter, 0) > old.meta.get(counter, 0))
+    return (count_of(new.meta.get(counter)) or 0) > (count_of(old.meta.get(counter)) or 0)
 
 
 def asks_the_same(frontier: Frontier, old: Request, new: Request) -> bool:
@@ -87,7 +87,7 @@ def _end_raised(frontier: Frontier, attempt: Attempt, error: BaseException) -> N
         frontier.end(attempt, end_of_error(said, judgement))
         return
     request = attempt.request.copy()
-    request.meta[FAULTS] = attempt.request.meta.get(FAULTS, 0) + 1
+    request.meta[FAULTS] = judgement.question.faults + 1
     count_on(request, attempt.request, judgement.decision)
     attempt.cause = CALLBACK_EXCEPTION
     try_again(frontier, attempt, request, "retry", judgement)

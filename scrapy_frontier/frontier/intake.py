@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.frontier.admission import Admission, due_ms
 from scrapy_frontier.frontier.page import KnownUrl, Page, RecentUrls, current_page
+from scrapy_frontier.frontier.retries import HOLDS
 from scrapy_frontier.frontier.seeds import with_credentials
 from scrapy_frontier.frontier.slots import slot_of
 from scrapy_frontier.identity import (
@@ -262,6 +263,8 @@ class Intake:
 
         claims = self._admission.claims(resolved) if verdict.event is Event.ENQUEUE else ()
         rank, points = self._admission.place_in_queue(request, resolved.url, resolved.origin, depth)
+        # Copied from another request; this one has not waited yet.
+        request.meta.pop(HOLDS, None)
         record = self.record(request)
 
         def settle(answer: Known) -> None:

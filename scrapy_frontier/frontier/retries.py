@@ -161,7 +161,7 @@ class Retries:
             attempt,
             ASKED,
             is_sent=True,
-            own_times=attempt.request.meta.get(FAULTS, 0) + 1,
+            own_times=(count_of(attempt.request.meta.get(FAULTS)) or 0) + 1,
             may_repeat=True,
             is_wish=True,
             not_before_ms=_wished_ms(attempt.request, request, now_ms),
@@ -187,9 +187,9 @@ class Retries:
             origin=attempt.origin,
             spider=self._spider,
             exceptions=tuple(exceptions),
-            faults=_count(meta.get(FAULTS)) or 0,
-            holds=_count(meta.get(HOLDS)) or 0,
-            own_times=_count(meta.get("max_retry_times")) if own_times is None else own_times,
+            faults=count_of(meta.get(FAULTS)) or 0,
+            holds=count_of(meta.get(HOLDS)) or 0,
+            own_times=count_of(meta.get("max_retry_times")) if own_times is None else own_times,
             is_enabled=self.lists.is_enabled or is_wish,
             is_refused=bool(meta.get("dont_retry")) and not is_wish,
             may_repeat=may_repeat or bool(meta.get(IDEMPOTENT)),
@@ -207,7 +207,7 @@ def count_on(request: Request, earlier: Request, decision: Decision) -> None:
     """Count an attempt on the request of the next one as what it was: a fault, or a hold."""
     if decision.counts is not Counts.HOLD:
         return
-    request.meta[HOLDS] = earlier.meta.get(HOLDS, 0) + 1
+    request.meta[HOLDS] = (count_of(earlier.meta.get(HOLDS)) or 0) + 1
     if FAULTS in earlier.meta:
         request.meta[FAULTS] = earlier.meta[FAULTS]
     else:
@@ -218,7 +218,7 @@ def _header(response: Response, name: str) -> str:
     return (response.headers.get(name) or b"").decode("latin-1")
 
 
-def _count(value: Any) -> int | None:
+def count_of(value: Any) -> int | None:
     """A count out of meta, which may hold anything."""
     try:
         return None if value is None else int(value)

@@ -200,6 +200,26 @@ async def test_a_reset_in_the_handshake(lab: Lab) -> None:
     assert result.fate(url).reason in {"download.tls.cut", "download.reset"}
 
 
+async def test_a_proxy_that_opens_no_way(lab: Lab) -> None:
+    with RawPort(says(b"HTTP/1.1 403 Forbidden\r\n\r\n")) as port:
+        proxy = f"http://127.0.0.1:{port.number}"
+        result = await ask(lab, "https://shop.invalid/", meta={"proxy": proxy})
+    fate = result.assert_finished().fate("https://shop.invalid/")
+    assert (fate.end, fate.reason, fate.attempts) == ("failed", "download.tunnel", 2)
+    assert rule_of(result, "https://shop.invalid/") == "download.tunnel"
+
+
+async def test_a_body_that_cannot_be_decoded(lab: Lab) -> None:
+    """The same bytes would come again: it is given up at once, and the errback is told."""
+    body = b"\x1f\x8b" + b"rubbish" * 20
+    lab.main.on("/page", Answer(body, headers=[("Content-Encoding", "gzip")]))
+    url = lab.main / "page"
+    result = await ask(lab, url)
+    fate = result.assert_exhausted().fate(url)
+    assert (fate.end, fate.reason, fate.attempts) == ("failed", "download.decoding", 1)
+    assert "error" in result.items[0]
+
+
 @pytest.mark.parametrize(
     "settings",
     [{}, {"TWISTED_DNS_RESOLVER": "scrapy.resolver.CachingHostnameResolver"}],
@@ -221,7 +241,6 @@ def test_every_rule_of_the_wire_was_reached() -> None:
         "download.dns.not_found",
         "download.dns.timeout",
         "download.unreachable",
-        "download.tunnel",
         "download.http2.protocol",
         "download.http2.goaway",
         "download.http2.unsent",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from crawls import Lab
@@ -45,6 +46,31 @@ async def test_moved_host_costs_one_attempt(lab: Lab, moving: Moving) -> None:
     assert moving.names == ["moved.test", "moved.test"]
     assert result.fate(url).end == "succeeded"
     assert result.fate(url).attempts == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "attempts"),
+    [
+        (succeed(Answer(failure="no such name", is_lasting=True)), "download.dns.not_found", 1),
+        (succeed(Answer(failure="server failure")), "download.dns", 2),
+        (Deferred(), "download.dns.timeout", 2),
+    ],
+    ids=["not_found", "failure", "timeout"],
+)
+async def test_why_a_look_up_failed_decides_whether_it_is_tried_again(
+    lab: Lab, answer: Deferred[Answer], reason: str, attempts: int
+) -> None:
+    """That there is no such host is certain; that nobody answered may be over with the next try."""
+    previous = reactor.nameResolver
+    options = replace(ResolverOptions(), timeout_s=0.2)
+    AgeingResolver(reactor, options, lambda name: answer).install_on_reactor()
+    try:
+        url = "http://nowhere.test/"
+        result = await lab.crawl(seeds=[url], settings={"RETRY_TIMES": 1})
+    finally:
+        reactor.installNameResolver(previous)
+    fate = result.assert_finished().fate(url)
+    assert (fate.end, fate.reason, fate.attempts) == ("failed", reason, attempts)
 
 
 async def test_resolver_of_one_crawl_is_warned_of(

@@ -302,3 +302,24 @@ async def test_an_outage_does_not_burn_the_attempts_of_what_is_in_flight(lab: La
     result.assert_finished()
     assert result.items == [{"times": 0}] * 6
     assert set(result.ends()) == {"succeeded"}
+
+
+async def test_waits_are_not_inherited_by_other_requests(lab: Lab) -> None:
+    """Meta is copied from page to page; how often a request has waited is its own affair."""
+    asked = Answer("", status=429, headers=[("Retry-After", "1")])
+    lab.main.on("/first", [asked, page("there")])
+    lab.main.on("/second", page("there"))
+
+    class Copies(Spider):
+        name = "copies"
+
+        async def start(self) -> Any:
+            yield Request(lab.main / "first")
+
+        def parse(self, response: Any) -> Any:
+            yield {"holds": response.meta.get("frontier_holds", 0)}
+            if response.url.endswith("first"):
+                yield Request(lab.main / "second", meta=response.meta)
+
+    result = await lab.crawl(Copies)
+    assert result.assert_exhausted().items == [{"holds": 1}, {"holds": 0}]

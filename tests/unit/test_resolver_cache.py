@@ -62,7 +62,8 @@ def test_failures_are_remembered_for_a_short_time(bad: Answer, lifetime_s: float
     """That there is no such name is remembered as the setting says; a failure to find out, for less."""
     cache = AddressCache(10, LIFETIMES)
     cache.put("gone.test", bad, 0)
-    assert cache.get("gone.test", lifetime_s - 0.1) == Entry((), lifetime_s, lifetime_s)
+    kept = cache.get("gone.test", lifetime_s - 0.1)
+    assert kept == Entry((), lifetime_s, lifetime_s, is_lasting=bad.is_lasting)
     assert cache.get("gone.test", lifetime_s) is None
 
 
