@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from benchmarks.bare_sqlite import page_url
 from benchmarks.process_figures import Spent, Stopwatch
@@ -30,18 +29,18 @@ from scrapy_frontier.store.opening import open_store
 from scrapy_frontier.store.writer import Writer
 
 
-def write_lives(path: Path, lives: int, under_way: int) -> tuple[int, Spent]:
+def write_lives(url: str, lives: int, under_way: int) -> tuple[int, Spent]:
     """Take so many URLs through the store's writer from reference to end. Return the number of
     commits and what they took, opening and closing left out.
     """
-    return asyncio.run(_Lives(path, lives, under_way).run())
+    return asyncio.run(_Lives(url, lives, under_way).run())
 
 
 class _Lives:
     """Keeps `under_way` life cycles going: each answer of the writer sends the next message."""
 
-    def __init__(self, path: Path, lives: int, under_way: int) -> None:
-        self._url = f"sqlite:///{path}"
+    def __init__(self, url: str, lives: int, under_way: int) -> None:
+        self._url = url
         self._numbers = iter(range(1, lives + 1))
         self._left = lives
         self._under_way = under_way
