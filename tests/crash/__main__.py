@@ -46,7 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--store",
         default="",
-        help="URL of the store; by default a new SQLite file for each schedule",
+        help="URL of a PostgreSQL database, in which each schedule gets a schema; by default it gets an SQLite file",
     )
     parser.add_argument(
         "--spawn", action="store_true", help="start each crawl anew instead of forking it"

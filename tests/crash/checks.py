@@ -25,6 +25,7 @@ def look(store_url: str, run_name: str) -> dict[str, Any]:
 
     from scrapy_frontier.errors import StoreError
     from scrapy_frontier.report import coverage
+    from scrapy_frontier.report.evidence import place_of
     from scrapy_frontier.report.verify import verify
     from scrapy_frontier.states import Disposition, Event, State
     from scrapy_frontier.store.artifacts import open_artifacts
@@ -71,7 +72,9 @@ def look(store_url: str, run_name: str) -> dict[str, Any]:
             ledger = rows(
                 "SELECT seq, identity_id, event, at_ms, attempt_id FROM transition ORDER BY seq"
             )
-        artifacts = open_artifacts(None, store.path) if store.path else None
+        with store.reader() as connection:
+            place = place_of(connection)
+        artifacts = open_artifacts(place, store.path) if place or store.path else None
         findings = [finding.text for finding in verify(store, artifacts=artifacts).findings]
     tried: Counter[str] = Counter()
     captured: Counter[str] = Counter()

@@ -65,7 +65,11 @@ class Outcome:
 
 
 class Trial:
-    """A schedule with a folder to work in. `store` is the URL of the store, by default a file in that folder."""
+    """A schedule with a folder to work in.
+
+    `store` is the URL of a PostgreSQL database, in which the schedule has a schema of its own; else the store is a file
+    in that folder.
+    """
 
     def __init__(
         self,
@@ -78,8 +82,11 @@ class Trial:
     ) -> None:
         self.schedule = schedule
         self.folder = folder
-        self.store = store or f"sqlite:///{folder / 'store.db'}"
         self.run = f"crash-{schedule.seed}-{os.getpid()}"
+        self.is_on_server = store.startswith("postgresql")
+        if self.is_on_server:
+            store = own_schema(store, self.run.replace("-", "_"))
+        self.store = store or f"sqlite:///{folder / 'store.db'}"
         self.spawns = spawns
         self.cuts_power = cuts_power
         self.granted: dict[int, Any] = {}
@@ -218,6 +225,8 @@ class Trial:
             "FRONTIER_RUN": self.run,
             **self.schedule.settings,
         }
+        if self.is_on_server:
+            settings["FRONTIER_ARTIFACTS"] = str(self.folder / "store.db-artifacts")
         command = ["scrapy", "crawl", "walker"]
         for name, value in arguments.items():
             command += ["-a", f"{name}={value}"]
@@ -272,6 +281,17 @@ class Trial:
 
     def _count_hits(self) -> int:
         return self.server_log.read_bytes().count(b"\n") if self.server_log.exists() else 0
+
+
+def own_schema(url: str, name: str) -> str:
+    """The URL of a new schema in a database."""
+    from sqlalchemy import NullPool, create_engine, make_url, text
+
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE SCHEMA {name}"))
+    own = make_url(url).update_query_dict({"options": f"-csearch_path={name}"})
+    return own.render_as_string(hide_password=False)
 
 
 def play(trial: Trial, *, keep: bool = False) -> Outcome:
