@@ -19,6 +19,9 @@ from scrapy_frontier.store.opening import Store, open_store
 KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 """Parameters of a test that is made on each kind of database."""
 
+_MARKS = ("product", "schema", "version", "created_ms")
+"""What the table `meta` of a new store holds."""
+
 _NUMBERS = itertools.count(1)
 
 
@@ -86,6 +89,7 @@ class Databases:
     def clear(self) -> None:
         """Empty what is used again."""
         tables = [f'DELETE FROM "{name}"' for name in schema.metadata.tables if name != "meta"]
+        tables.append(f"DELETE FROM meta WHERE key NOT IN {_MARKS}")
         while self._lent:
             # Past triggers and foreign keys.
             self.run("SET session_replication_role = replica", *tables, database=self._lent[-1])
