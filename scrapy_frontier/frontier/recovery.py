@@ -46,9 +46,6 @@ logger = logging.getLogger(__name__)
 
 CHUNK: Final = 1000
 
-STEP_BACK_MS: Final = 1000
-"""How far the clock must be behind the ledger to have stepped back; processes differ by less."""
-
 LOST_LEASE: Final = Reason("lease.lost")
 EVIDENCE_KEPT: Final = Reason("evidence.kept")
 BY_EVIDENCE: Final = Reason(REPLAYED)
@@ -108,7 +105,6 @@ class Recovery:
         `room`, let in what budgets held back and would not any more.
         """
         failpoints.reach("recover.begun")
-        self._mend_times()
         self._keep_intervals()
         replays = self._replay()
         reclaimed = self._transit(
@@ -225,29 +221,6 @@ class Recovery:
     def _count_deferred(self) -> int:
         query = f"SELECT count(*) FROM current WHERE run_id = ? AND state = {State.DEFERRED:d}"
         return int(self._page(query, (self._run_id,))[0][0])
-
-    def _mend_times(self) -> None:
-        """The clock has stepped back since the last transition: no retry waits longer for that.
-
-        What waits for an instant that its request named does wait for it: that is what the instant means.
-        """
-        with transaction(self._store, "looking at the clock") as connection:
-            cursor = cursor_of(connection)
-            cursor.execute("SELECT at_ms FROM transition ORDER BY seq DESC LIMIT 1")
-            found = cursor.fetchone()
-            behind_ms = found[0] - self._now_ms if found else 0
-            if behind_ms < STEP_BACK_MS:
-                return
-            cursor.execute(
-                f"UPDATE current SET due_ms = CASE WHEN due_ms > ? THEN due_ms - ? ELSE 1 END"
-                f" WHERE run_id = ? AND state = {State.RETRYABLE:d} AND due_ms > 0",
-                (behind_ms, behind_ms, self._run_id),
-            )
-        logger.warning(
-            "The clock is %.1f s behind the last transition: waiting times are counted from now",
-            behind_ms / 1000,
-            extra={"action": "clock_stepped_back"},
-        )
 
     def _transit(
         self, query: str, event: Event, reason: Reason, disposition: Disposition | None = None

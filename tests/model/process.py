@@ -16,6 +16,7 @@ from scrapy_frontier.frontier.cut_off import cut_off
 from scrapy_frontier.frontier.dispatch import Dispatch
 from scrapy_frontier.frontier.recovery import Recovery
 from scrapy_frontier.frontier.spending import Allowance, Spending
+from scrapy_frontier.frontier.wall_time import carry_on
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.scheduling import Schedule
 from scrapy_frontier.settings import FrontierSettings
@@ -65,6 +66,10 @@ class Clock:
         """What the process believes."""
         return self.true + self.wrong_by
 
+    def tell_none_before(self, at: float) -> None:
+        """As the package's own clock does."""
+        self.wrong_by = max(self.wrong_by, at - self.true)
+
 
 class Process:
     """A session of the run, from its opening to its end."""
@@ -83,6 +88,7 @@ class Process:
         applier = Applier(self.run.run_id, self.run.context_id, self.run.session_id, LEASES)
         with runs.transaction(self.store, "loading") as connection:
             applier.load(cursor_of(connection))
+        carry_on(clock, self.store, self.run)  # type: ignore[arg-type]
         if self.run.is_resumed:
             judge = None
             if self.run.has_new_policy:
