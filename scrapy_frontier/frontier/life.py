@@ -380,7 +380,7 @@ def _open_run(
         # So that a command finds it; the place beside the store moves with the store.
         versions["artifacts"] = open_artifacts(settings.artifacts, None).url
     if earlier is not None:
-        versions["reparse_of"] = str(earlier.run_id)
+        versions[runs.REPARSE_OF] = str(earlier.run_id)
     lock = RunLock(store, run_id) if run_id is not None else None
     if lock is not None:
         lock.acquire()

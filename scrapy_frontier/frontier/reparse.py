@@ -21,6 +21,7 @@ from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.errors import ArtifactError, ConfigError, FrontierError
 from scrapy_frontier.frontier.recovery import BY_EVIDENCE
 from scrapy_frontier.frontier.replays import Replay
+from scrapy_frontier.frontier.runs import FINISHED
 from scrapy_frontier.identity import Rejection, fetch_key
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.report.runs import find_run
@@ -113,11 +114,17 @@ class Earlier:
                 run_id = find_run(connection, wanted)
             except FrontierError as error:
                 raise ConfigError(f"FRONTIER_REPARSE = {wanted!r}: {error}") from error
-            query = text("SELECT name, spider FROM run WHERE run_id = :run")
-            name, of_spider = connection.execute(query, {"run": run_id}).one()
+            query = text("SELECT name, spider, state FROM run WHERE run_id = :run")
+            name, of_spider, state = connection.execute(query, {"run": run_id}).one()
         if of_spider != spider:
             raise ConfigError(
                 f"FRONTIER_REPARSE = {wanted!r} is a run of spider {of_spider!r}, not of {spider!r}"
+            )
+        if state != FINISHED:
+            logger.warning(
+                "Run %s is not finished: what it has not processed yet is not parsed again",
+                name,
+                extra={"action": "reparse_unfinished"},
             )
         return cls(run_id, name)
 
@@ -220,7 +227,7 @@ class Reparse:
                     origin=kept.origin,
                     partition=kept.partition,
                     source=Source(),
-                    kind=int(ReferenceKind.SEED),
+                    kind=int(ReferenceKind.ENGINE),
                     depth=kept.depth,
                     record=kept.record,
                     rank=kept.rank,

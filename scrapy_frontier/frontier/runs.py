@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy import Connection, Select, func, insert, select, update
 
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.states import State
 from scrapy_frontier.store import ids, schema
 from scrapy_frontier.store.opening import Store
 from scrapy_frontier.store.trouble import store_errors
+
+REPARSE_OF: Final = "reparse_of"
+"""What a session's detail calls the run that it parses again."""
 
 FINISHED: Final = "finished"
 STOPPED: Final = "stopped"
@@ -66,7 +70,8 @@ def policy_digest(policy: Mapping[str, Any]) -> tuple[str, str]:
 def find_unfinished(store: Store, spider: str, name: str | None, *, is_own: bool) -> int | None:
     """The run that a crawl with these settings continues, or None where it begins a new one.
 
-    `is_own`: the store belongs to this job alone, so that its last unfinished run is meant, whatever its name.
+    `is_own`: the store belongs to this job alone, so that its last unfinished run is meant, whatever its name. A run
+    that parses an earlier one again is never continued: it has nothing to fetch.
     Raises `ConfigError` where the named run belongs to another spider.
     """
     if name is None:
@@ -74,6 +79,7 @@ def find_unfinished(store: Store, spider: str, name: str | None, *, is_own: bool
     run = schema.run
     query = select(run.c.run_id, run.c.spider).where(run.c.state != FINISHED)
     query = query.where(run.c.spider == spider if is_own else run.c.name == name)
+    query = query.where(run.c.run_id.not_in(_reparsing()))
     with store_errors(f"reading the runs of {store.url}"), store.reader() as connection:
         found = connection.execute(query.order_by(run.c.run_id.desc()).limit(1)).first()
     if found is None:
@@ -84,6 +90,11 @@ def find_unfinished(store: Store, spider: str, name: str | None, *, is_own: bool
             " another name, or finish that run first"
         )
     return int(found.run_id)
+
+
+def _reparsing() -> Select[tuple[int]]:
+    session = schema.session
+    return select(session.c.run_id).where(session.c.detail.contains(f'"{REPARSE_OF}"'))
 
 
 def open_run(

@@ -240,7 +240,8 @@ transition = _table(
         name="transition_disposition",
     ),
 )
-"""The ledger. `prev_seq` chains the history of one identity; `detail` holds the inputs of the reason, as JSON."""
+"""The ledger. `prev_seq` chains the history of one identity; `detail` holds the inputs of the reason, as JSON;
+`evidence` is the digest of an artifact: the response that the transition is about."""
 
 attempt = _table(
     "attempt",

@@ -110,6 +110,20 @@ async def test_without_bodies_there_is_nothing_to_parse(lab: Lab) -> None:
     assert len(lab.server.log) == asked
 
 
+async def test_one_that_was_stopped_is_not_resumed_as_a_crawl(lab: Lab) -> None:
+    """It has nothing to fetch; a crawl of the same name or job begins a run of its own."""
+    await first(lab)
+    stopped = await again(
+        lab, FRONTIER_RUN="second", CLOSESPIDER_ITEMCOUNT=1, CONCURRENT_REQUESTS=1
+    )
+    assert stopped.coverage.run.state == "stopped"
+    stopped.assert_reconciled()
+    crawled = await lab.crawl(Titles, {**SETTINGS, "FRONTIER_RUN": "second"}, seeds=[lab.main / ""])
+    assert crawled.run_id > stopped.run_id
+    crawled.assert_finished()
+    assert crawled.fate(lab.main / "a").end == "succeeded"
+
+
 async def test_a_run_of_another_spider_is_refused(lab: Lab) -> None:
     class Other(Follower):
         name = "other"
