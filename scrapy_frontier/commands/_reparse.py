@@ -65,8 +65,8 @@ def _run(invocation: Invocation) -> int:
     return 0 if reason == "finished" and not process.bootstrap_failed else 1
 
 
-def _settings(invocation: Invocation, run_id: int) -> Settings:
-    settings = cast("Settings", invocation.settings.copy())
+def _settings(invocation: Invocation, run_id: int) -> BaseSettings:
+    settings = invocation.settings.copy()
     settings.set("FRONTIER_REPARSE", str(run_id), "cmdline")
     settings.set("FRONTIER_STORE", invocation.store_url, "cmdline")
     settings.set("FRONTIER_RUN", invocation.options.name, "cmdline")
