@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from apply_bench import NOW, needs_two_writers
+from store_kinds import KINDS
 
 from scrapy_frontier.report.verify import verify
 from scrapy_frontier.store.opening import open_store
@@ -66,9 +67,14 @@ class Process:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    """Where the store will be."""
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the store will be; on SQLite, where tests say what the time is, unless they are `on_both_stores`."""
+    if getattr(request, "param", "sqlite") == "postgresql":
+        return str(request.getfixturevalue("databases").store_url())
     return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+on_both_stores = pytest.mark.parametrize("url", KINDS, indirect=True)
 
 
 @pytest.fixture
@@ -93,6 +99,7 @@ def findings(url: str) -> list[str]:
         return [finding.text for finding in verify(store).findings]
 
 
+@on_both_stores
 def test_lease_of_one_worker_keeps_the_other_away(url: str, pair: tuple[Process, Process]) -> None:
     """While it is in force, and as long as it is renewed, nobody else gets the URL."""
     one, two = pair
@@ -155,6 +162,7 @@ def test_lease_of_a_killed_worker_is_taken_back_when_it_expires(
     assert findings(url) == []
 
 
+@on_both_stores
 def test_two_workers_that_take_leases_from_each_other(url: str) -> None:
     """Whatever they do at once, each URL ends once, with one payload, and every late result is on record."""
     identities = 30

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from apply_bench import Bench, reference
+from apply_bench import NOW, Bench, reference
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from store_kinds import Databases
 
 from scrapy_frontier.errors import RunLocked, StoreError
+from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.report.verify import verify
 from scrapy_frontier.store import migrations, schema
+from scrapy_frontier.store.apply import Applier
 from scrapy_frontier.store.location import locate, masked
 from scrapy_frontier.store.locks import RunLock
+from scrapy_frontier.store.messages import Expire, Reclaimed
 from scrapy_frontier.store.opening import Store, open_store
 from scrapy_frontier.store.postgresql import engines
 from scrapy_frontier.store.postgresql.cursor import pyformat
@@ -377,6 +381,23 @@ def test_durability_is_chosen(databases: Databases, synchronous: str, expected: 
     with open_store(databases.store_url(), create=True, synchronous=synchronous) as store:
         ((found,),) = engines.ask(store.writer_connection(), "SHOW synchronous_commit")
         assert found == expected
+
+
+@pytest.mark.parametrize("wrong_by_ms", [-(10**12), 10**12])
+def test_leases_expire_by_the_clock_of_the_server(store: Store, wrong_by_ms: int) -> None:
+    """Which is one for all: a worker whose own clock is wrong takes no lease too early, and none too late."""
+    bench = Bench(store)
+    run = bench.run
+    bench.applier = Applier(run.run_id, run.context_id, run.session_id, LeasePolicy(1.0, 3))
+    bench.load()
+    lease = bench.dispatch(bench.refer("a").identity_id)
+    taken: list[Reclaimed] = []
+    bench.apply(Expire(NOW + wrong_by_ms, taken.extend))
+    assert taken == []
+    time.sleep(1.05)
+    bench.apply(Expire(NOW + wrong_by_ms, taken.extend))
+    assert [one.generation for one in taken] == [lease.generation]
+    bench.assert_sound()
 
 
 def test_a_writer_leaves_no_transaction_open(store: Store) -> None:
