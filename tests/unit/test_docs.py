@@ -15,6 +15,7 @@ import pytest
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
+from scrapy_frontier import failpoints
 from scrapy_frontier.addon import Addon
 from scrapy_frontier.commands.registry import SUBCOMMANDS
 from scrapy_frontier.errors import ConfigError
@@ -147,8 +148,9 @@ def test_the_drawing_shows_every_move(extensions: None) -> None:
 
 
 def test_pages_name_no_setting_that_does_not_exist() -> None:
-    """A FRONTIER_* name in the prose is a setting."""
+    """A FRONTIER_* name in the prose is a setting, or a variable that tests kill processes by."""
     known = {setting_name(item) for item in fields(FrontierSettings)}
+    known |= {failpoints.VARIABLE, failpoints.TRACE_VARIABLE}
     for page in PAGES:
         assert set(SETTING.findall(page.read_text("utf-8"))) <= known, page
 
