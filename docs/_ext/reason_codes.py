@@ -92,6 +92,8 @@ REASONS: Final[Mapping[str, str]] = {
     "evidence.replayed": "It was answered from evidence: nothing of it went on the wire.",
     "lease.lost": "The process that worked on it is gone.",
     leases.EXPIRED: "Its worker showed no sign of work for `FRONTIER_LEASE` seconds.",
+    leases.NOT_REPEATED: "It was under way when its process died or hung, and its method may not be sent twice unasked"
+    " (RFC 9110, section 9.2.2): `frontier requeue`, or `frontier_idempotent` in its meta.",
     leases.EXHAUSTED: "That has happened `FRONTIER_LEASE_EXPIRIES` times, and it is given up.",
     "engine.abandoned": "Whoever issued it past the scheduler is gone.",
     "policy.changed": "Another policy version lets it in: its scope, or a budget that has been raised.",

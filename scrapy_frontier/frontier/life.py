@@ -426,11 +426,12 @@ def _recover(
     step = recovery.Recovery(store, applier, run.run_id, now_ms, cut_off, evidence)
     recovered = step.run(judge, room if run.has_new_policy else None)
     logger.info(
-        "Resumed run %s: %d URLs that were under way are fetched again, %d are processed from their evidence, %d wait"
-        " for a request that could not be stored",
+        "Resumed run %s: %d URLs that were under way are fetched again, %d are processed from their evidence, %d may"
+        " not be sent twice and are given up, %d wait for a request that could not be stored",
         run.name,
         recovered.reclaimed,
         len(recovered.replays),
+        recovered.unsafe,
         recovered.unserialisable,
         extra={"action": "run_resumed"},
     )

@@ -21,11 +21,12 @@ from scrapy_frontier.frontier.replays import Replay
 from scrapy_frontier.frontier.runs import reason_id, transaction
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.policy.budgets import Claim
+from scrapy_frontier.policy.leases import NOT_REPEATED
 from scrapy_frontier.policy.robots import ROBOTS_PENDING
 from scrapy_frontier.states import Disposition, Event, State
 from scrapy_frontier.store import rows, schema
 from scrapy_frontier.store.apply import Applier
-from scrapy_frontier.store.leases import ABANDONED
+from scrapy_frontier.store.leases import ABANDONED, UNSAFE
 from scrapy_frontier.store.messages import (
     Dispatch,
     Head,
@@ -60,6 +61,7 @@ class Recovered:
     abandoned: int = 0
     excluded: int = 0
     readmitted: int = 0
+    unsafe: int = 0
     let_in: int = 0
     replays: Sequence[Replay] = ()
 
@@ -107,6 +109,16 @@ class Recovery:
         failpoints.reach("recover.begun")
         self._keep_intervals()
         replays = self._replay()
+        # The server may have acted on it: whoever wants it twice says so (`frontier requeue`).
+        unsafe = self._transit(
+            "SELECT c.identity_id FROM current AS c JOIN identity AS i ON i.identity_id = c.identity_id"
+            " LEFT JOIN visit AS v ON v.visit_id = c.visit_id"
+            f" WHERE c.run_id = ? AND c.state IN ({State.FETCHING:d}, {State.FETCHED:d})"
+            f" AND c.generation < {self._applier.session_id << 32} AND {UNSAFE}",
+            Event.GIVE_UP,
+            Reason(NOT_REPEATED),
+            Disposition.FAILED,
+        )
         reclaimed = self._transit(
             f"SELECT identity_id FROM current WHERE run_id = ? AND state IN ({State.FETCHING:d}, {State.FETCHED:d})"
             f" AND generation < {self._applier.session_id << 32}",
@@ -144,7 +156,7 @@ class Recovery:
             excluded, readmitted = self._judge_again(judge)
         let_in = 0 if room is None else self._reconsider(room)
         failpoints.reach("recover.done")
-        return Recovered(reclaimed, lost, abandoned, excluded, readmitted, let_in, replays)
+        return Recovered(reclaimed, lost, abandoned, excluded, readmitted, unsafe, let_in, replays)
 
     def _replay(self) -> list[Replay]:
         """Take a new lease on what was received whole and not processed: its evidence answers it once more.

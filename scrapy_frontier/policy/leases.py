@@ -14,6 +14,10 @@ EXHAUSTED: Final = "lease.exhausted"
 """Reason: that has happened so often that no further attempt follows."""
 
 
+NOT_REPEATED: Final = "lease.not_repeated"
+"""Reason: whether the server has acted on a request that must not be sent twice is not known (RFC 9110, 9.2.2)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expiry:
     """What follows from an expired lease: the event, with its disposition, and the code of the reason."""
@@ -25,6 +29,8 @@ class Expiry:
 
 RECLAIM: Final = Expiry(Event.RECLAIM, None, EXPIRED)
 GIVE_UP: Final = Expiry(Event.GIVE_UP, Disposition.FAILED, EXHAUSTED)
+
+UNSAFE: Final = Expiry(Event.GIVE_UP, Disposition.FAILED, NOT_REPEATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +45,12 @@ class LeasePolicy:
         """The length of a lease in milliseconds."""
         return round(self.length_s * 1000)
 
-    def on_expiry(self, expiries: int) -> Expiry:
+    def on_expiry(self, expiries: int, *, may_repeat: bool = True) -> Expiry:
         """`expiries`: how many leases of the URL have expired since it was last done with, this one included.
 
-        A URL that hangs its worker each time would otherwise be asked for again for ever.
+        A URL that hangs its worker each time would otherwise be asked for again for ever. `may_repeat`: whether its
+        request may be sent twice.
         """
+        if not may_repeat:
+            return UNSAFE
         return RECLAIM if expiries < self.max_expiries else GIVE_UP

@@ -11,6 +11,7 @@ from typing import Final
 
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.policy.leases import EXPIRED
+from scrapy_frontier.policy.retry import IDEMPOTENT
 from scrapy_frontier.states import Disposition, Event, State
 from scrapy_frontier.store import rows
 from scrapy_frontier.store.batch import Batch, Standing, is_current
@@ -23,9 +24,18 @@ EXPIRE_LIMIT: Final = 500
 ABANDONED: Final = Reason("engine.abandoned")
 """Whoever issued a request past the scheduler has let its lease expire: nobody else can take its answer."""
 
+UNSAFE: Final = (
+    f"(i.method NOT IN ({', '.join(repr(method) for method in sorted(IDEMPOTENT))})"
+    " AND coalesce(CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END, '')"
+    """ NOT LIKE '%"frontier_idempotent"_true%')"""
+)
+"""Whether the request of an identity must not be sent twice by itself; `c`, `i` and `v` are its rows."""
+
 _EXPIRED: Final = (
-    "SELECT c.identity_id, c.attempt_id, a.expires_ms, a.session_id, i.kind FROM current AS c"
+    "SELECT c.identity_id, c.attempt_id, a.expires_ms, a.session_id, i.kind,"
+    f" CASE WHEN {UNSAFE} THEN 0 ELSE 1 END FROM current AS c"
     " JOIN attempt AS a ON a.attempt_id = c.attempt_id JOIN identity AS i ON i.identity_id = c.identity_id"
+    " LEFT JOIN visit AS v ON v.visit_id = c.visit_id"
     " WHERE c.run_id = ? AND c.state IN (4, 5) AND a.expires_ms <= ? ORDER BY c.identity_id LIMIT ?"
 )
 # Back to where the URL was last done with.
@@ -58,20 +68,28 @@ def expire(batch: Batch, message: Expire) -> None:
     found = batch.cursor.fetchall()
     batch.read_standings(row[0] for row in found)
     reclaimed = []
-    for identity_id, attempt_id, expires_ms, session_id, kind in found:
+    for identity_id, attempt_id, expires_ms, session_id, kind, may_repeat in found:
         if batch.has_moved(identity_id) or attempt_id in batch.renewals:
             continue
         inputs = {"expired_ms": expires_ms, "now_ms": now_ms, "session": session_id}
-        reclaimed.append(_take_back(batch, identity_id, inputs, kind, message.at_ms))
+        reclaimed.append(
+            _take_back(batch, identity_id, inputs, kind, message.at_ms, may_repeat=bool(may_repeat))
+        )
     if message.on_commit is not None:
         batch.committed.answers.append((message.on_commit, reclaimed))
 
 
 def _take_back(
-    batch: Batch, identity_id: int, inputs: dict[str, int], kind: int, at_ms: int
+    batch: Batch,
+    identity_id: int,
+    inputs: dict[str, int],
+    kind: int,
+    at_ms: int,
+    *,
+    may_repeat: bool,
 ) -> Reclaimed:
     standing = batch.standings[identity_id]
-    expiry = batch.leases.on_expiry(_expiries(batch, standing) + 1)
+    expiry = batch.leases.on_expiry(_expiries(batch, standing) + 1, may_repeat=may_repeat)
     if standing.state == State.FETCHING:
         # What came of the attempt is known where it was answered, and stays on record.
         batch.end_attempt(standing.attempt_id, at_ms, expiry.code)

@@ -122,6 +122,12 @@ class CrawlProcess:
             self.kill()
 
 
+def wait_for_hits(lab: Lab, process: CrawlProcess, count: int) -> None:
+    """Wait until the server has seen so many requests, or the process has ended."""
+    while len(lab.server.log) < count and process.process.poll() is None:
+        time.sleep(0.002)
+
+
 def make_web(origin: Origin, count: int, delay_s: float = 0.0) -> set[str]:
     """Script a web in which every page is reachable from `/p0`; its paths.
 

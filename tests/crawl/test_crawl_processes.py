@@ -12,7 +12,7 @@ from collections import Counter
 
 import pytest
 from crawls import Lab, Result, needs_two_writers, on_both_stores
-from processes import CrawlProcess, make_web
+from processes import CrawlProcess, make_web, wait_for_hits
 from test_crawl_any import make_site
 
 from scrapy_frontier.states import Event
@@ -26,12 +26,6 @@ AT_ONCE = 3 * LIMIT
 """Leases that may be held at one moment: requests on the wire, and pages whose callbacks still run."""
 
 SETTINGS = {"CONCURRENT_REQUESTS": LIMIT, "CONCURRENT_REQUESTS_PER_DOMAIN": LIMIT}
-
-
-def wait_for_hits(lab: Lab, process: CrawlProcess, count: int) -> None:
-    """Wait until the server has seen so many requests, or the process has ended."""
-    while len(lab.server.log) < count and process.process.poll() is None:
-        time.sleep(0.002)
 
 
 def answered(log: RequestLog) -> Counter[str]:

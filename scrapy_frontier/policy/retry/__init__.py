@@ -19,13 +19,14 @@ from scrapy_frontier.policy.retry.faults import exception_names, fault_kind
 from scrapy_frontier.policy.retry.overrides import read_rules
 from scrapy_frontier.policy.retry.questions import Question
 from scrapy_frontier.policy.retry.retry_after import read_retry_after
-from scrapy_frontier.policy.retry.rules import Limits, RetryRule, RetryRules, Terms
+from scrapy_frontier.policy.retry.rules import IDEMPOTENT, Limits, RetryRule, RetryRules, Terms
 from scrapy_frontier.policy.retry.table import TABLE, BuiltIn, Counts, built_in
 
 __all__ = [
     "DISABLED",
     "DONT_RETRY",
     "EXHAUSTED",
+    "IDEMPOTENT",
     "NOT_IDEMPOTENT",
     "NOT_TRANSIENT",
     "TABLE",
