@@ -25,8 +25,13 @@ BODY = "body"
 """The same with `FRONTIER_EVIDENCE = "body"`."""
 
 EVIDENCE = (FRONTIER, HEADERS, BODY)
+UNCHECKED = "unchecked"
+"""The same without rules about traps and without likeness: what those cost is the difference."""
 
 VARIANTS = (MEMORY, JOBDIR, FRONTIER)
+"""Those compared by default."""
+
+KNOWN = (*VARIANTS, UNCHECKED)
 
 COMMON: dict[str, Any] = {
     "LOG_LEVEL": "WARNING",
@@ -47,6 +52,7 @@ def settings_of(variant: str, folder: Path) -> dict[str, Any]:
         FRONTIER: frontier,
         HEADERS: {**frontier, "FRONTIER_EVIDENCE": HEADERS},
         BODY: {**frontier, "FRONTIER_EVIDENCE": BODY},
+        UNCHECKED: {**frontier, "FRONTIER_TRAPS": False, "FRONTIER_LIKENESS": False},
     }
     return COMMON | own[variant]
 
@@ -56,7 +62,7 @@ def has_frontier() -> bool:
     return hasattr(scrapy_frontier, "Addon")
 
 
-def add_variant_option(parser: argparse.ArgumentParser, known: Sequence[str] = VARIANTS) -> None:
+def add_variant_option(parser: argparse.ArgumentParser, known: Sequence[str] = KNOWN) -> None:
     """`--variants a,b,c`, by default all that can run. The first is the measure of the others."""
 
     def names(text: str) -> list[str]:
@@ -65,7 +71,9 @@ def add_variant_option(parser: argparse.ArgumentParser, known: Sequence[str] = V
             raise argparse.ArgumentTypeError(f"no variant {', '.join(unknown)} here")
         return chosen
 
-    runnable = [name for name in known if name not in EVIDENCE or has_frontier()]
+    runnable = [
+        name for name in known if name != UNCHECKED and (name not in EVIDENCE or has_frontier())
+    ]
     parser.add_argument(
         "--variants",
         type=names,

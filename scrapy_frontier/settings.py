@@ -19,6 +19,7 @@ from scrapy_frontier.policy.budgets import PlaceBudgets
 from scrapy_frontier.policy.priority import NO_RULES, NO_WEIGHTS, PriorityRules, Weights
 from scrapy_frontier.policy.retry import RetryRule, read_rules
 from scrapy_frontier.policy.scope import Scope
+from scrapy_frontier.policy.traps import TrapExceptions
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -353,6 +354,25 @@ class FrontierSettings:
         _switch,
         "`response.urljoin()`, `response.follow()` and `follow_all()` resolve as browsers do, and a link that cannot be"
         " requested is recorded as rejected instead of raising in the callback.",
+    )
+    traps: bool = _setting(
+        True,
+        _switch,
+        "Defers what only repeats what is known: the rest of a family of URLs whose last pages brought nothing new, and"
+        " further spellings of known URLs that have proved to be copies. `scrapy frontier release` lets it go.",
+    )
+    trap_exceptions: TrapExceptions = _setting(
+        TrapExceptions(),
+        lambda value: TrapExceptions.from_setting(_from_json(value)),
+        "Places where named rules about traps do not hold: a list of dictionaries with `place`, `rules` and perhaps"
+        " `name`.",
+        shown="`[]`: none",
+    )
+    likeness: bool = _setting(
+        True,
+        _switch,
+        "Records a digest and a SimHash of the main text of each HTML page, and which earlier page of its origin it is"
+        " like. Without it the rules about traps know URLs and links alone.",
     )
     window: int = _setting(
         10_000,

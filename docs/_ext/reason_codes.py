@@ -54,6 +54,10 @@ HOLDS: Final[Mapping[str, str]] = {
     " shorter way to it releases it.",
     budgets.ORIGIN_BYTES: "The responses of its origin have brought as many bytes as `FRONTIER_MAX_BYTES_PER_ORIGIN`.",
     budgets.PENDING: "As many URLs wait in the queue as `FRONTIER_MAX_PENDING`; it is let in as room comes.",
+    "trap.{rule}": "A rule about traps holds it, and the detail has the family and the numbers: `calendar`, `search`,"
+    " `sort`, `pagination`, `facets` or `growth` hold a family whose last pages brought nothing new; `permutation`,"
+    " `session`, `nested`, `trailing`, `mirror` or `repeat` a further spelling of a known URL that has proved to be a"
+    " copy; `soft_404` what pages with the same text lead to.",
     "request.unserialisable": "Its request lived in memory only and died with its process. A further reference releases"
     " it.",
 }
@@ -62,6 +66,8 @@ HOLDS: Final[Mapping[str, str]] = {
 REASONS: Final[Mapping[str, str]] = {
     "admission.scope": "The scope allows it.",
     "admission.engine": "It is needed by what has been admitted: the files of a media pipeline, say.",
+    "trap.exception": "A rule about traps would hold it, and `FRONTIER_TRAP_EXCEPTIONS` lets it through.",
+    "operator.release": "An operator let it go.",
     "waiver.{waiver}": "It is outside `allowed_domains`, and `dont_filter` or `allow_offsite` lets it through.",
     robots.ROBOTS_ALLOW: "The robots.txt in force does not forbid it any more.",
     robots.ROBOTS_WAIVED: "robots.txt does not let it through, and a waiver does.",

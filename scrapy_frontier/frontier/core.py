@@ -460,6 +460,7 @@ class Frontier:
         page = Page(attempt.source, kind, attempt.depth + 1, url, asked=request)
         attempt.page = page
         attempt.signs += 1
+        self.opened.families.read(attempt, page, result)
         token = CURRENT_PAGE.set(page)
         # The download is over: what the callback fetches is no part of it.
         downloaded = CURRENT_ATTEMPT.set(None)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from scrapy_frontier.clock import Clock
+    from scrapy_frontier.frontier.families import Families
     from scrapy_frontier.frontier.spending import Spending
     from scrapy_frontier.policy.health import HealthRules
     from scrapy_frontier.seams import Waker
@@ -52,6 +53,10 @@ DUE_LIMIT: Final = 10_000
 
 FIRST_HEADS: Final = 64
 """Heads read when an origin comes into memory."""
+
+
+HELD_AT_ONCE: Final = 500
+"""URLs of held families that one call passes over at the most, so that the loop is not kept for long."""
 
 
 class Pick(NamedTuple):
@@ -111,6 +116,8 @@ class Dispatch:
         self._spending = spending
         self.promotion: Promotion = Promotion(writer, link_points, self._move)
         self.backpressure: Backpressure = Backpressure(writer, clock, run_id, max_pending)
+        self.families: Families | None = None
+        """Knows which families are held."""
         self.scheduled: int = 0
         """Identities in state `scheduled`, in memory or in the store, not handed out."""
         self.by_band: list[int] = [0] * len(schedule.bands)
@@ -294,6 +301,7 @@ class Dispatch:
         waiting = self.scheduled - self.closed.scheduled + self.timed - self.closed.timed
         self.backpressure.relieve(max(0, waiting))
         self._ask(now)
+        held = 0
         while (pick := self._schedule.next(now)) is not None:
             head = pick.head.payload
             assert isinstance(head, Head)
@@ -305,9 +313,18 @@ class Dispatch:
                 self._count(head, -1)
                 continue
             ruling, inputs = self.robots.ruling(head, pick.gate_key)
-            if ruling is Ruling.ALLOWED:
+            reason = self._brake(head) if ruling is Ruling.ALLOWED else None
+            if ruling is Ruling.ALLOWED and reason is None:
                 return self._take(pick, head, inputs)
             self._schedule.cancel(pick.gate_key, now)
+            if reason is not None and self.families is not None:
+                self.families.defer(head, reason)
+                self._count(head, -1)
+                held += 1
+                if held == HELD_AT_ONCE:
+                    self._waker.wake()
+                    break
+                continue
             if ruling is Ruling.FORBIDDEN:
                 self.on_forbidden(self._with_request(head))
             if ruling is Ruling.FORBIDDEN or self.robots.defers(head, pick.gate_key):
@@ -321,6 +338,9 @@ class Dispatch:
         """A head has joined the queue, or has left it."""
         self.scheduled += change
         self.by_band[self._schedule.bands.band_of(head.rank)] += change
+
+    def _brake(self, head: Head) -> Reason | None:
+        return None if self.families is None else self.families.hold(head)
 
     def _take(self, pick: Picked, head: Head, inputs: str | None) -> Pick:
         self._count(head, -1)

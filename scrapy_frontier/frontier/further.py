@@ -74,6 +74,7 @@ def end_page(frontier: Frontier, attempt: Attempt, result: object, page: Page) -
     elif page.error is not None:
         _end_raised(frontier, attempt, page.error)
     else:
+        frontier.opened.families.processed(attempt, page)
         is_answered = page.kind is not ReferenceKind.ERRBACK
         status = attempt.status or 0
         frontier.end(attempt, end_of_page(status, attempt.judgement, is_answered=is_answered))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.clock import Clock
     from scrapy_frontier.frontier.attempts import Attempt
+    from scrapy_frontier.frontier.families import Families
     from scrapy_frontier.frontier.promotion import Promotion
     from scrapy_frontier.frontier.requests import RequestCodec
     from scrapy_frontier.settings import FrontierSettings
@@ -62,6 +63,7 @@ class Intake:
         clock: Clock,
         keep_volatile: Callable[[int, Request], None],
         promotion: Promotion,
+        families: Families,
     ) -> None:
         self._settings = settings
         self._codec = codec
@@ -70,6 +72,7 @@ class Intake:
         self._admission = admission
         self._keep_volatile = keep_volatile
         self._promotion = promotion
+        self._families = families
         self._recent = RecentUrls(settings.known_urls)
         self._seeds: Counter[bytes] = Counter()
         self._loose: dict[ReferenceKind, Page] = {}
@@ -258,6 +261,9 @@ class Intake:
     ) -> KnownUrl:
         depth = request.meta.get("depth", page.depth)
         verdict, waiver = self._admission.verdict(request, resolved, depth)
+        family, verdict = self._families.refer(
+            request, resolved.url, resolved.origin, page, verdict
+        )
         now_ms = self._now_ms()
         known = KnownUrl(key, is_suppressed=verdict.event is Event.EXCLUDE)
 
@@ -298,6 +304,7 @@ class Intake:
                 claims=claims,
                 payload=request,
                 on_commit=settle,
+                family=family,
             )
         )
         return known

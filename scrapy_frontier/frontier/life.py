@@ -22,6 +22,7 @@ from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.connections import watch_connections
 from scrapy_frontier.errors import ArtifactError, ConfigError, IdentityError
 from scrapy_frontier.frontier import (
+    families_resume,
     judging,
     politeness,
     recovery,
@@ -35,6 +36,7 @@ from scrapy_frontier.frontier.cut_off import CutOff, cut_off
 from scrapy_frontier.frontier.direct import Turns
 from scrapy_frontier.frontier.dispatch import Dispatch
 from scrapy_frontier.frontier.evidence import Evidence
+from scrapy_frontier.frontier.families import Families
 from scrapy_frontier.frontier.intake import Intake
 from scrapy_frontier.frontier.leases import Leases, warn_of_short_lease
 from scrapy_frontier.frontier.reparse import OFFLINE, Earlier, Reparse
@@ -94,6 +96,7 @@ class Open:
     leases: Leases
     retries: retries.Retries
     spending: Spending
+    families: Families
     robots: Robots | None = None
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
@@ -235,8 +238,11 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             settings.priority_weights.links,
         )
         dispatch.on_forbidden = frontier.drop
+        families = dispatch.families = Families(settings, writer, frontier.clock)
         with store.reader() as connection:
             dispatch.resume(connection)
+            if run.is_resumed:
+                families_resume.resume(families, cursor_of(connection), run.run_id)
         codec = RequestCodec(spider, settings.trusted_modules)
         intake = Intake(
             settings,
@@ -246,6 +252,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             frontier.clock,
             dispatch.keep_volatile,
             dispatch.promotion,
+            families,
         )
         wire = Wire(limits.in_flight)
         opened = Open(
@@ -266,6 +273,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
                 retry_rules, retry_lists, dispatch, frontier.clock, spider.name, random.Random()
             ),
             spending,
+            families,
         )
         opened.robots = dispatch.robots.robots = robots_setup.make(
             frontier, robots_rules, writer, dispatch.robots

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from scrapy_frontier.policy.likeness import Likeness, Match
+    from scrapy_frontier.policy.traps import Content
+
 FLUSH_AT: Final = 1000
 """References of one page after which a part of them is sent, so that a huge page needs no more memory."""
 
@@ -56,6 +59,12 @@ class Page:
     is_closed: bool = False
     signs: int = 0
     """Signs of work: what the callback has yielded and the pipelines have taken."""
+    content: Content | None = None
+    """What its text says, where that was looked at; it is known before the callback runs."""
+    likeness: tuple[Likeness, Match | None, str | None] | None = None
+    """Digests, the page that it is like, and the `rel=canonical` that it names."""
+    outside: int = 0
+    """New URLs on it that are not more of the same."""
     _known: list[KnownUrl] = field(default_factory=list)
     _rejected: list[Rejected] = field(default_factory=list)
     _observations: list[tuple[KnownUrl | None, str]] = field(default_factory=list)

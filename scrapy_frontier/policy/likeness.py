@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -28,7 +28,8 @@ LIKENESS_VERSION: Final = 1
 RADIUS: Final = 6
 TEXT_LIMIT: Final = 131_072
 """Characters of a page that are looked at."""
-PHRASES_LIMIT: Final = 768
+PHRASES_LIMIT: Final = 256
+"""Phrases of a page that make its SimHash and are looked up; the digests are of all."""
 WORDS_JUDGED: Final = 8
 """Words without which a text says too little to be told from others."""
 PHRASES_NEAR: Final = 8
@@ -40,7 +41,13 @@ _BOILERPLATE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _MAIN = re.compile(r"<main\b[^>]*>(.*)</main\s*>", re.IGNORECASE | re.DOTALL)
-_BREAK = re.compile(r"<[^>]*>|[.!?;:](?=\s)")
+_TAG = re.compile(rb"<[^>]*>")
+_ONE_LINE: Final = bytes.maketrans(b"\n\r\t\v\f", b"     ")
+_ENDS: Final = (b". ", b"! ", b"? ", b"; ", b": ")
+_MARKS: Final = bytes(
+    byte for byte in range(128) if not chr(byte).isalnum() and chr(byte) not in "_\n"
+)
+_NO_MARKS: Final = bytes.maketrans(_MARKS, b" " * len(_MARKS))
 _TOKEN = re.compile(r"\w+")
 _MONTHS: Final = {
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
@@ -118,25 +125,39 @@ def main_text(html: str, url: str = "", *, is_counted: bool = False) -> MainText
     text = html[:TEXT_LIMIT]
     main = _MAIN.search(text)
     text = _BOILERPLATE.sub(" ", main[1] if main else text).lower()
+    text = _phrases_apart(text)
+    whole = [phrase for line in text.split("\n") if (phrase := line.strip(" "))]
     own = _own_words(url, is_counted=is_counted)
-    whole: list[str] = []
-    bare: list[str] = []
-    words = 0
-    for phrase in _BREAK.split(text):
-        found = _TOKEN.findall(phrase)
-        if not found:
-            continue
-        words += len(found)
-        whole.append(" ".join(found))
-        if not own.isdisjoint(found):
-            found = [word for word in found if word not in own]
-        if is_counted:
-            found = [word for word in found if word not in _DATE_WORDS and not word.isdecimal()]
-        if found:
-            bare.append(" ".join(found))
-        if len(whole) == PHRASES_LIMIT:
-            break
-    return MainText(tuple(whole), tuple(bare), words)
+    words = sum(phrase.count(" ") for phrase in whole) + len(whole)
+    if is_counted:
+        bare = [_without(phrase, own | _DATE_WORDS, has_numbers=False) for phrase in whole]
+    else:
+        bare = whole
+        for word in own:
+            if word in text:
+                bare = [_without(phrase, own) if word in phrase else phrase for phrase in bare]
+    return MainText(tuple(whole), tuple(filter(None, bare)), words)
+
+
+def _phrases_apart(text: str) -> str:
+    """The words of a text, one space between them and a line to each phrase."""
+    # As bytes: tables for text are slow on anything but ASCII.
+    data = _TAG.sub(b"\n", text.encode("utf-8", "replace").translate(_ONE_LINE))
+    for end in _ENDS:
+        data = data.replace(end, b"\n")
+    data = data.translate(_NO_MARKS)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    return data.decode()
+
+
+def _without(phrase: str, dropped: frozenset[str], *, has_numbers: bool = True) -> str:
+    """A phrase without some of its words, and perhaps without its numbers."""
+    return " ".join(
+        word
+        for word in phrase.split(" ")
+        if word not in dropped and (has_numbers or not word.isdecimal())
+    )
 
 
 def _own_words(url: str, *, is_counted: bool) -> frozenset[str]:
@@ -148,10 +169,13 @@ def _own_words(url: str, *, is_counted: bool) -> frozenset[str]:
 
 def likeness_of(text: MainText) -> Likeness:
     """Digests and SimHash of a main text."""
-    digests = [hashlib.blake2b(phrase.encode(), digest_size=8).digest() for phrase in text.bare]
+    digests = [
+        hashlib.blake2b(phrase.encode(), digest_size=8).digest()
+        for phrase in text.bare[:PHRASES_LIMIT]
+    ]
     return Likeness(
         _digest("\n".join(text.phrases).encode()),
-        _digest(b"".join(digests)),
+        _digest("\n".join(text.bare).encode()),
         _simhash(digests),
         text.words,
         tuple(int.from_bytes(digest, "big") for digest in digests),
@@ -209,10 +233,16 @@ class LikenessIndex:
 
     def add(self, origin: str, likeness: Likeness, number: int, url: str) -> None:
         """Remember a page that has no like."""
-        seen = Seen(likeness.digest, likeness.simhash, number, url)
-        self._exact.put((origin, likeness.digest), seen)
-        self._exact.put((origin, likeness.bare), seen)
-        for key in _band_keys(origin, likeness.simhash):
+        self.restore(origin, likeness.digest, likeness.bare, likeness.simhash, number, url)
+
+    def restore(
+        self, origin: str, digest: int, bare: int, simhash: int, number: int, url: str
+    ) -> None:
+        """Remember a page of an earlier process."""
+        seen = Seen(digest, simhash, number, url)
+        self._exact.put((origin, digest), seen)
+        self._exact.put((origin, bare), seen)
+        for key in _band_keys(origin, simhash):
             found = self._bands.get(key)
             if found is None:
                 self._bands.put(key, [seen])
@@ -227,36 +257,28 @@ def _band_keys(origin: str, simhash: int) -> list[tuple[str, int, int]]:
 
 
 class SeenPhrases:
-    """Which phrases an origin has had: two Bloom filters (Bloom 1970), of which the older is dropped when full."""
+    """Which phrases an origin has had: two filters of bits (Bloom 1970, with one hash), the older dropped when full."""
 
-    _BITS: Final = 1 << 23
-    _FULL: Final = 800_000
+    _BITS: Final = 1 << 24
+    _FULL: Final = 400_000
 
     def __init__(self) -> None:
         self._young = bytearray(self._BITS // 8)
-        self._old: bytearray | None = None
+        self._old = bytearray(0)
         self._count = 0
 
-    def share_new(self, origin: str, hashes: Iterable[int]) -> float:
+    def share_new(self, origin: str, hashes: Sequence[int]) -> float:
         """The share of these phrases that the origin had not had before; they are known from now on."""
         salt = int.from_bytes(hashlib.blake2b(origin.encode(), digest_size=8).digest(), "big")
-        total = new = 0
+        young, old, last = self._young, self._old, self._BITS - 1
+        new = 0
         for number in hashes:
-            total += 1
-            new += self._add(number ^ salt)
-        return new / total if total else 0.0
-
-    def _add(self, number: int) -> bool:
-        """Add one phrase; whether it is new."""
-        young, old = self._young, self._old
-        low, high = number % self._BITS, (number >> 24) % self._BITS
-        places = ((low >> 3, 1 << (low & 7)), (high >> 3, 1 << (high & 7)))
-        if all(young[index] & bit for index, bit in places):
-            return False
-        is_old = old is not None and all(old[index] & bit for index, bit in places)
-        for index, bit in places:
-            young[index] |= bit
-        self._count += 1
+            place = (number ^ salt) & last
+            index, bit = place >> 3, 1 << (place & 7)
+            if not young[index] & bit:
+                young[index] |= bit
+                self._count += 1
+                new += not (old and old[index] & bit)
         if self._count >= self._FULL:
             self._old, self._young, self._count = young, bytearray(self._BITS // 8), 0
-        return not is_old
+        return new / len(hashes) if hashes else 0.0

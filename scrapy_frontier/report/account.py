@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrapy_frontier.report.duplicates import DuplicateGroup
+    from scrapy_frontier.report.families import FamilyAccount
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +323,8 @@ class Coverage:
     rejected: tuple[RejectedCause, ...]
     origins: tuple[OriginAccount, ...]
     budgets: tuple[Budget, ...]
-    families: tuple[Mapping[str, Any], ...]
+    families: tuple[FamilyAccount, ...]
+    duplicates: tuple[DuplicateGroup, ...]
     unfinished: Unfinished
     redirects: Redirects
     robots: tuple[RobotsAccount, ...]

@@ -12,6 +12,8 @@ from scrapy_frontier.report import account, equations
 from scrapy_frontier.report.budgets import budgets
 from scrapy_frontier.report.causes import causes, rejected_causes
 from scrapy_frontier.report.deadletters import dead_letters
+from scrapy_frontier.report.duplicates import duplicates
+from scrapy_frontier.report.families import families
 from scrapy_frontier.report.figures import REFERENCE_COUNTS, Figures, read_figures
 from scrapy_frontier.report.instants import iso
 from scrapy_frontier.report.names import Codes, label, parsed
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 REPORT_VERSION: Final = 1
 """Rises when a field of the JSON changes its meaning or goes."""
+
+FAMILIES_LISTED: Final = 200
+"""Families listed in one report, those with the most URLs held back first; the command lists all."""
 
 DEAD_LETTERS_LISTED: Final = 1000
 """Dead letters listed in one report; their number is `identities.terminal.failed`."""
@@ -67,7 +72,8 @@ def coverage(
         rejected=rejected,
         origins=origin_accounts(connection, run_id, figures, fetches),
         budgets=budgets(connection, run_id, figures, codes, stop, rejected, attempts, hops),
-        families=(),
+        families=families(connection, run_id)[:FAMILIES_LISTED],
+        duplicates=duplicates(connection, run_id),
         unfinished=unfinished(connection, run_id, figures, codes),
         redirects=hops,
         robots=robots_accounts(connection, run_id, figures, codes, tallies.get("waiver", ())),

@@ -187,13 +187,13 @@ def _moves(connection: Connection, run_id: int | None, runs: Runs) -> None:
     contexts = pairs(connection, "SELECT context_id, run_id FROM context")
     own = ", ".join(str(context) for context, run in contexts.items() if run == run_id)
     only = None if run_id is None else f"context_id IN ({own})"
-    for context, event, move, count in _ranges(connection, _MOVES, "transition.seq", only):
+    for context, event, move, count in ranges(connection, _MOVES, "transition.seq", only):
         runs[contexts.get(context, 0)].moves[event, move] += count
 
 
 def _standing(connection: Connection, run_id: int | None, runs: Runs) -> None:
     only = None if run_id is None else f"run_id = {run_id:d}"
-    rows = _ranges(connection, _STANDING, "current.identity_id", only)
+    rows = ranges(connection, _STANDING, "current.identity_id", only)
     for run, *group, count, example in rows:
         groups = runs[run].standing
         known = groups.setdefault(Standing(*group), StandingCount(0, example))
@@ -203,7 +203,7 @@ def _standing(connection: Connection, run_id: int | None, runs: Runs) -> None:
 
 def _attempts(connection: Connection, run_id: int | None, runs: Runs) -> None:
     only = None if run_id is None else f"c.run_id = {run_id:d}"
-    rows = _ranges(connection, _ATTEMPTS, "attempt.attempt_id", only)
+    rows = ranges(connection, _ATTEMPTS, "attempt.attempt_id", only)
     for run, *group, count, size, first_ms, last_ms in rows:
         groups = runs[run].attempts
         known = groups.setdefault(AttemptKind(*group), AttemptCount(0, 0, first_ms, last_ms))
@@ -215,14 +215,14 @@ def _attempts(connection: Connection, run_id: int | None, runs: Runs) -> None:
 
 def _references(connection: Connection, run_id: int | None, runs: Runs) -> None:
     only = None if run_id is None else f"run_id = {run_id:d}"
-    for run, kind, *sums in _ranges(connection, _REFERENCES, "emission.emission_id", only):
+    for run, kind, *sums in ranges(connection, _REFERENCES, "emission.emission_id", only):
         for name, count in zip(REFERENCE_COUNTS, sums, strict=True):
             runs[run].references[kind, name] += int(count)
 
 
 def _rejected(connection: Connection, run_id: int | None, runs: Runs) -> None:
     only = None if run_id is None else f"run_id = {run_id:d}"
-    rows = _ranges(connection, _REJECTED, "rejection.rejection_id", only)
+    rows = ranges(connection, _REJECTED, "rejection.rejection_id", only)
     for run, kind, reason_id, count, example in rows:
         known = runs[run].rejected.setdefault((kind, reason_id), RejectedCount(0, example))
         known.count += count
@@ -259,7 +259,7 @@ READERS: Final = (
 )
 
 
-def _ranges(connection: Connection, query: str, column: str, only: str | None) -> Iterator[Any]:
+def ranges(connection: Connection, query: str, column: str, only: str | None) -> Iterator[Any]:
     """The groups of each range of ids, one range after the other."""
     table = column.partition(".")[0]
     bounds = text(f"SELECT coalesce(min({column}), 0), coalesce(max({column}), -1) FROM {table}")

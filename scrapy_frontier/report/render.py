@@ -9,6 +9,7 @@ from scrapy_frontier.report import layout
 from scrapy_frontier.report.instants import clock
 from scrapy_frontier.report.layout import counted, number
 from scrapy_frontier.report.pages import COVERED, pages_of
+from scrapy_frontier.report.render_families import duplicates_section, families_section
 from scrapy_frontier.report.robots.records import robots_origin
 from scrapy_frontier.report.robots.tables import robots_section, robots_txt_sentence
 from scrapy_frontier.report.stops import stop_sentence
@@ -50,6 +51,8 @@ def render_long(account: Coverage) -> str:
         *robots_section(account),
         *budgets_section(account),
         *unfinished_section(account),
+        *families_section(account),
+        *duplicates_section(account),
         *dead_letters_section(account),
         *counted_sections(account),
         *sessions_section(account),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.store import (
+    families,
     leases,
     on_attempt,
     on_budget,
@@ -22,9 +23,11 @@ from scrapy_frontier.store.messages import (
     Due,
     Emission,
     Expire,
+    FamilyBraked,
     HealthSampled,
     HoldBack,
     LetIn,
+    Likened,
     Message,
     Move,
     OriginTiming,
@@ -49,6 +52,9 @@ BUDGETS_KEPT: Final = 100_000
 ORIGINS_KEPT: Final = 100_000
 """Origins whose ids are remembered between transactions."""
 
+FAMILIES_KEPT: Final = 100_000
+"""Families whose ids are remembered between transactions."""
+
 DEFAULT_LEASES: Final = LeasePolicy()
 
 HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
@@ -71,6 +77,8 @@ HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         RobotsFetched: on_record.robots_fetched,
         HealthSampled: on_record.health_sampled,
         Tally: on_record.tally,
+        Likened: families.likened,
+        FamilyBraked: families.braked,
     }
 )
 
@@ -94,6 +102,7 @@ class Applier:
         self.refused = 0
         self._reasons: dict[str, int] = {}
         self._origins: dict[str, int] = {}
+        self._families: dict[str, int] = {}
         self._waiting: set[int] = set()
         self._counters: Counters | None = None
         self._granted = 0
@@ -152,6 +161,7 @@ class Applier:
         if batch.freshness:
             unknown = {m.key for m in messages if isinstance(m, Reference)} - batch.by_key.keys()
             batch.fetched_before.update(rows.fetched_ms(cursor, self._earlier_run, unknown))
+        self._load_families(batch, messages)
         reads = []
         for message in messages:
             if isinstance(message, Read):
@@ -170,6 +180,9 @@ class Applier:
         if len(self._origins) > ORIGINS_KEPT:
             self._origins.clear()
         self._origins.update(batch.new_origins)
+        if len(self._families) > FAMILIES_KEPT:
+            self._families.clear()
+        self._families.update(batch.known_families)
         self._granted = batch.granted
         self._pending = batch.pending
         if len(self._spent) > BUDGETS_KEPT:
@@ -201,6 +214,13 @@ class Applier:
         batch.new_origins.update({n: self._origins[n] for n in names if n in self._origins})
         unknown = names.difference(batch.new_origins)
         batch.new_origins.update(rows.origins_by_name(batch.cursor, self.run_id, unknown))
+
+    def _load_families(self, batch: Batch, messages: Sequence[Message]) -> None:
+        known = self._families
+        names = families.names_in(messages)
+        batch.known_families.update({name: known[name] for name in names if name in known})
+        unknown = names.difference(batch.known_families)
+        batch.known_families.update(rows.families_by_name(batch.cursor, self.run_id, unknown))
 
 
 def _keys(messages: Iterable[Message]) -> set[bytes]:

@@ -107,6 +107,7 @@ class Counters:
         "health_sample",
         "late",
         "quarantine",
+        "family",
     )
     __slots__ = TABLES
 
@@ -121,6 +122,7 @@ class Counters:
     health_sample: int
     late: int
     quarantine: int
+    family: int
 
     def __init__(self, **highest: int) -> None:
         for name in self.TABLES:
@@ -193,6 +195,10 @@ class Batch:
         self._dirty: set[int] = set()
         self._transitions: list[rows.Row] = []
         self.identities: list[rows.Row] = []
+        self.known_families: dict[str, int] = {}
+        self.families: list[rows.Row] = []
+        self.brakes: dict[int, rows.Row] = {}
+        self.likeness: dict[int, rows.Row] = {}
         self.attempts: list[rows.Row] = []
         self.finished_attempts: list[rows.Row] = []
         self.renewals: dict[int, int] = {}
@@ -389,7 +395,10 @@ class Batch:
             cursor, schema.reason, [(number, code) for code, number in self.new_reasons.items()]
         )
         rows.insert(cursor, schema.origin, self.origins)
+        rows.insert(cursor, schema.family, self.families)
+        rows.set_brakes(cursor, self.brakes.values())
         rows.insert(cursor, schema.identity, self.identities)
+        rows.insert(cursor, schema.likeness, list(self.likeness.values()), rows.LIKENESS_INSERT)
         rows.insert(cursor, schema.visit, self.visits)
         rows.insert(cursor, schema.transition, self._transitions)
         failpoints.reach("commit.ledger_written")

@@ -109,6 +109,8 @@ class Reference:
     points: str | None = None
     payload: object = None
     on_commit: Callable[[Known], None] | None = None
+    family: str = ""
+    """Origin, a space, and the shape of the family that the URL belongs to; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +326,26 @@ class HealthSampled:
 
 
 @dataclass(frozen=True, slots=True)
+class Likened:
+    """The main text of a page that was processed, and its likeness: a row of the table, without its run."""
+
+    attempt_id: int
+    identity_id: int
+    values: tuple[int | str | None, ...]
+    """From `version` to `canonical`, in the order of the table's columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyBraked:
+    """A family is held from now on: the rule, and the inputs of the decision as JSON."""
+
+    family: str
+    rule: str
+    detail: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
     """Adds to a count that no other row carries, keeping the first example."""
 
@@ -389,6 +411,8 @@ Message = (
     | OriginTiming
     | RobotsFetched
     | HealthSampled
+    | Likened
+    | FamilyBraked
     | Tally
     | Read
 )

@@ -10,6 +10,7 @@ from scrapy_frontier.policy.scope import SCOPE_ALLOWED_DOMAINS
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store import on_budget
 from scrapy_frontier.store.batch import Batch, Standing
+from scrapy_frontier.store.families import TRAP, family_id
 from scrapy_frontier.store.messages import Head, Known, Reference
 from scrapy_frontier.store.on_rank import reason_of_place
 from scrapy_frontier.store.visits import add_visit, hold
@@ -67,6 +68,9 @@ def _is_released(batch: Batch, message: Reference, standing: Standing) -> bool:
         return False
     if batch.has_reason(standing, UNSERIALISABLE):
         return True
+    if message.is_visit and batch.code_of(standing.reason_id).startswith(TRAP):
+        # Somebody wants this very page.
+        return True
     return (
         message.verdict.event is Event.ENQUEUE
         and batch.has_reason(standing, *TOO_DEEP)
@@ -100,6 +104,7 @@ def _discover(batch: Batch, message: Reference) -> Standing:
             message.kind,
             message.depth,
             message.record,
+            family_id(batch, message.family) if message.family else 0,
         )
     )
     standing = Standing(number, batch.run_id, origin_id, 0, 0, 0, message.rank, 0, 0, 0, 0, 0)

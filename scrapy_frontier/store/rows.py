@@ -65,6 +65,8 @@ HEALTH_UPSERT: Final = (
     " updated_ms = excluded.updated_ms"
 )
 
+LIKENESS_INSERT: Final = " ON CONFLICT(attempt_id) DO NOTHING"
+
 SEED_UPSERT: Final = " ON CONFLICT(identity_id) DO UPDATE SET requests = excluded.requests"
 
 _FINISH_ATTEMPT: Final = Change(
@@ -231,6 +233,23 @@ def pending_count(cursor: Cursor, run_id: int) -> int:
     )
     row = cursor.fetchone()
     return int(row[0]) if row else 0
+
+
+def families_by_name(
+    cursor: Cursor, run_id: int, names: Iterable[str]
+) -> Iterator[tuple[str, int]]:
+    """(name, family id) of the families that this run holds."""
+    head = "SELECT name, family_id FROM family WHERE run_id = ? AND name"
+    return ((name, number) for name, number in _select(cursor, head, list(names), before=(run_id,)))
+
+
+def set_brakes(cursor: Cursor, rows: Iterable[Row]) -> None:
+    """Rows: family id, rule, detail, braked_ms."""
+    for number, rule, detail, at_ms in rows:
+        cursor.execute(
+            "UPDATE family SET rule = ?, detail = ?, braked_ms = ? WHERE family_id = ?",
+            (rule, detail, at_ms, number),
+        )
 
 
 def robots_record(cursor: Cursor, origin: str) -> tuple[str, bytes | None] | None:

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from scrapy_frontier.states import TRANSITIONS, Disposition, Event, State
 
-SCHEMA_VERSION: Final = "0005"
+SCHEMA_VERSION: Final = "0006"
 """The newest migration this package knows; `meta.schema` of a store names the one it has."""
 
 PRODUCT: Final = "scrapy_frontier"
@@ -135,11 +135,53 @@ identity = _table(
     Column("kind", Integer, nullable=False),
     Column("depth", Integer, nullable=False),
     Column("record", Text),
+    Column("family_id", Big, nullable=False, server_default=text("0")),
     CheckConstraint("length(key) = 16", name="identity_key"),
     Index("ux_identity_key", "run_id", "key", unique=True),
 )
 """`source_id`: the identity whose page gave the first reference, 0 for none. `record`: the request, as
-`identity.records` writes it; null where it could not be serialised."""
+`identity.records` writes it; null where it could not be serialised. `family_id`: 0 for what is in no family."""
+
+family = _table(
+    "family",
+    _id("family_id"),
+    Column("run_id", Big, ForeignKey("run.run_id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("rule", Text),
+    Column("detail", Text),
+    Column("braked_ms", Big),
+    Column("released_ms", Big),
+    UniqueConstraint("run_id", "name", name="ux_family"),
+)
+"""A structural signature of URLs on one origin; `name` is the origin, a space, and the shape of signature `version`.
+
+`rule` and `detail`: the brake on it and the inputs that the decision was made from; `released_ms`: an operator has let
+the family go, and no brake is put on it in this run any more. What it holds is counted from the ledger."""
+
+likeness = _table(
+    "likeness",
+    Column("attempt_id", Big, primary_key=True, autoincrement=False),
+    Column("run_id", Big, ForeignKey("run.run_id"), nullable=False),
+    Column("identity_id", Big, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("digest", Big, nullable=False),
+    Column("bare", Big, nullable=False),
+    Column("simhash", Big, nullable=False),
+    Column("words", Integer, nullable=False),
+    Column("novelty", Integer, nullable=False),
+    Column("outside", Integer, nullable=False),
+    Column("kind", Integer, nullable=False),
+    Column("like_id", Big, nullable=False),
+    Column("distance", Integer, nullable=False),
+    Column("canonical", Text),
+    Index("ix_likeness_run", "run_id", "attempt_id"),
+)
+"""The main text of a fetched page, and its likeness to an earlier one of its origin: a relation between fetches.
+
+`kind`: 0 new, 1 the same text, 2 the same but for what repeats the page's own address, 3 nearly the same; `like_id` is
+the identity that it is like. `novelty`: phrases that the origin had not had before, in thousandths; `outside`: new URLs
+on it that are not more of the same. `canonical`: the `rel=canonical` that the page names."""
 
 visit = _table(
     "visit",

@@ -31,7 +31,7 @@ def test_digest_and_simhash_are_the_same_on_every_machine() -> None:
     found = likeness("<p>The quick brown fox.</p><p>The lazy dog sleeps in the sun.</p>")
     assert (found.digest, found.bare, found.simhash, found.words) == (
         -2144754214709784545,
-        -4920116957545684713,
+        -2144754214709784545,
         -4591349433087317976,
         11,
     )

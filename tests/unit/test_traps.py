@@ -28,6 +28,7 @@ ORIGIN = "http://site.example"
         ("/day?year=2031&month=5", "/{name}?month={number}&year={number}", "calendar"),
         ("/boots/?size=M&colour=red", "/{name}/?colour={text}&size={text}", "query"),
         ("/list?page=3", "/{name}?page={number}", "pagination"),
+        ("/products/7?from=boots", "/products/{number}?from={text}", "query"),
         ("/list/page/3/", "/list/**/page/{number}/", "pagination"),
         ("/find?q=plums", "/{name}?q={text}", "search"),
         ("/pub/?C=N;O=D", "/{name}/?C={text}&O={text}", "sort"),

@@ -112,8 +112,7 @@ class Traps:
         suspicions = self._suspects.get(url) or ()
         changed = self._mirrors.note(url, origin, content, bool(suspicions))
         if content.is_copy:
-            key = (origin, content.digest)
-            self._copies.put(key, (self._copies.get(key) or 1) + 1)
+            changed += self._note_copy(origin, content.digest)
         if not self._note_suspicions(suspicions, content, outside, changed):
             noted = self._family_of(origin, found)
             is_dry = not outside and content.is_dry(NOVELTY.get(noted.rule))
@@ -122,6 +121,19 @@ class Traps:
         for one in changed:
             self._kept[one.key] = one
         return changed
+
+    def _note_copy(self, origin: str, digest: int) -> list[Family]:
+        """The same text has come again. Returns the links of such pages, in a list, where this puts a brake on them."""
+        copies = (self._copies.get((origin, digest)) or 1) + 1
+        self._copies.put((origin, digest), copies)
+        if copies < RULES[family.SOFT_404]:
+            return []
+        text = _written(digest)
+        links = self._family(origin, _links_of(text), family.SOFT_404)
+        if links.brake is not None or links.is_released or not links.discovered:
+            return []
+        links.brake = Brake(links.rule, links.shape, {"text": text, "copies": copies})
+        return [links]
 
     def _note_suspicions(
         self,
@@ -200,8 +212,8 @@ class Traps:
             suspects.discovered += 1
             suspicions = (Suspicion(rule, suspects, plain),)
         if source is not None and source.is_copy:
-            text = f"{source.digest & 0xFFFFFFFFFFFFFFFF:016x}"
-            suspects = self._family(origin, f"(links of {text})", family.SOFT_404)
+            text = _written(source.digest)
+            suspects = self._family(origin, _links_of(text), family.SOFT_404)
             suspects.discovered += 1
             suspicions = (*suspicions, Suspicion(family.SOFT_404, suspects, text))
         if suspicions:
@@ -247,7 +259,7 @@ class Traps:
             inputs = {"year": found.year, "from": FIRST_YEAR, "to": last}
             return Brake(family.CALENDAR, known.shape, inputs)
         for suspicion in suspicions:
-            brake = self._brake_of(origin, suspicion)
+            brake = _brake_of(suspicion)
             if brake is not None:
                 return brake
         brake = self._mirrors.brake(origin, found, self._is_known)
@@ -255,17 +267,21 @@ class Traps:
             return brake
         return known.holds(found.date)
 
-    def _brake_of(self, origin: str, suspicion: Suspicion) -> Brake | None:
-        rule, suspects, like = suspicion
-        if rule == family.SOFT_404 and suspects.brake is None and not suspects.is_released:
-            digest = int(like, 16)
-            copies = self._copies.get((origin, digest - (1 << 64 if digest >> 63 else 0))) or 0
-            if copies >= RULES[rule]:
-                suspects.brake = Brake(rule, suspects.shape, {"text": like, "copies": copies})
-                self._kept[suspects.key] = suspects
-        if suspects.brake is None or rule == family.SOFT_404:
-            return suspects.brake
-        return Brake(rule, suspects.shape, {**suspects.brake.inputs, "like": like})
+
+def _brake_of(suspicion: Suspicion) -> Brake | None:
+    """The brake on the suspects that a URL belongs to, with the page that it is like."""
+    rule, suspects, like = suspicion
+    if suspects.brake is None or rule == family.SOFT_404:
+        return suspects.brake
+    return Brake(rule, suspects.shape, {**suspects.brake.inputs, "like": like})
+
+
+def _written(digest: int) -> str:
+    return f"{digest & 0xFFFFFFFFFFFFFFFF:016x}"
+
+
+def _links_of(text: str) -> str:
+    return f"(links of {text})"
 
 
 def _is_confirmed(suspicion: Suspicion, content: Content, outside: int) -> bool:

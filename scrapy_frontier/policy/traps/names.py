@@ -82,6 +82,6 @@ def is_sort(name: str) -> bool:
     return name in SORT or (len(name) > 1 and name.lower() in SORT)
 
 
-def is_page(name: str) -> bool:
-    """Whether a parameter, or a directory, turns pages."""
-    return name.lower() in PAGE
+def is_page(name: str, value: str = "0") -> bool:
+    """Whether a parameter with a number, or a directory above one, turns pages."""
+    return name.lower() in PAGE and value.isdecimal()

@@ -98,7 +98,7 @@ def signature_of(target: str) -> Signature:
         directories=tuple(segments[:-1]) if segments[-1] else tuple(segments[:-2]),
         last=segments[-1] or "/".join(segments[-2:]),
         plain=f"{plain_path}?{plain_query}" if kept else plain_path,
-        parameters=frozenset(name for name, _ in kept if not names.is_page(name)),
+        parameters=frozenset(pair[0] for pair in kept if not names.is_page(*pair)),
         has_session=has_session or has_path_session,
         has_order=len(kept) > 1,
         is_repeating=_is_repeating(segments),
@@ -215,7 +215,7 @@ def _trait(segments: Sequence[str], pairs: Sequence[tuple[str, str]], date: int 
         return SEARCH
     if any(names.is_sort(name) for name in parameters):
         return SORT
-    if all(names.is_page(name) for name in parameters):
+    if all(names.is_page(*pair) for pair in pairs):
         return PAGINATION
     return QUERY
 
