@@ -46,6 +46,7 @@ TYPES: Final = {
     "Weights": "dictionary",
     "Scope": "dictionary",
     "ParameterRules": "list of rules",
+    "TrapExceptions": "list of dictionaries",
     "tuple[RetryRule, ...]": "dictionary",
     "tuple[float, ...]": "list of numbers",
     "tuple[str, ...]": "list of names",

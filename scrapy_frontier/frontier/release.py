@@ -21,7 +21,6 @@ from scrapy_frontier.states import Event, State
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.apply import Applier
 from scrapy_frontier.store.families import RELEASED, TRAP
-from scrapy_frontier.store.locks import RunLock
 from scrapy_frontier.store.messages import Reason, Transit
 from scrapy_frontier.store.rows import cursor_of
 
@@ -78,7 +77,9 @@ _DEFERRED: Final = (
 
 def release(store: Store, run_id: int, wanted: Wanted) -> Released:
     """Let go what is wanted. Raises `RunLocked` where a process works on the run; nothing is changed then."""
-    with RunLock(store, run_id):
+    lock = store.run_lock(run_id)
+    lock.acquire()
+    try:
         with runs.transaction(store, "reading what is deferred") as connection:
             numbers = list(_numbers(connection, run_id, wanted))
             families = _families(connection, run_id, wanted)
@@ -88,6 +89,8 @@ def release(store: Store, run_id: int, wanted: Wanted) -> Released:
         if not numbers and not families:
             return Released(run_id, _digest(store, before.policy_id), 0, ())
         return _release(store, before, wanted, numbers, families)
+    finally:
+        lock.release()
 
 
 def _release(

@@ -93,6 +93,9 @@ class Traps:
         known.self_fed += is_inside
         suspicions = self._suspect(url, origin, found, source)
         self._known.put(hash((origin, found.plain)), hash(url))
+        if "?" in found.plain:
+            page = hash((origin, found.directories, found.last))
+            self._known.put(page, self._known.get(page) or hash(url))
         brake = self._brake(url, origin, found, known, suspicions)
         is_more = bool(suspicions) or is_inside or known.rule != family.GROWTH
         return Referral(known.shape, not is_more and brake is None, brake)
@@ -265,6 +268,11 @@ class Traps:
         brake = self._mirrors.brake(origin, found, self._is_known)
         if brake is not None:
             return brake
+        if known.rule == family.GROWTH and "?" in found.plain:
+            # Its parameters bring nothing: one URL of each page is fetched all the same.
+            page = hash((origin, found.directories, found.last))
+            if self._known.get(page) in (None, hash(url)):
+                return None
         return known.holds(found.date)
 
 
