@@ -126,6 +126,27 @@ def test_answer_comes_after_the_commit(desk: Desk) -> None:
     assert seen == [1] * 20
 
 
+def test_nothing_is_answered_while_its_transaction_is_open(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the last moment before a commit, the loop has been told of the commits before it and of no other."""
+    told: list[int] = []
+
+    def reach(name: str) -> None:
+        if name == "commit.before":
+            told.append(desk.posted.qsize())
+
+    monkeypatch.setattr(writer_module.failpoints, "reach", reach)
+    desk.writer.start()
+    for commits in range(1, 4):
+        desk.writer.send(reference(str(commits)))
+        deadline = time.monotonic() + PATIENCE_S
+        while desk.posted.qsize() < commits:
+            assert time.monotonic() < deadline, "the writer did not answer in time"
+            time.sleep(0.001)
+    assert told == [0, 1, 2]
+
+
 def test_question_shows_what_was_sent_before_it(desk: Desk) -> None:
     """A read travels in the same queue."""
     found: list[int] = []
