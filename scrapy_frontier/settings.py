@@ -256,8 +256,8 @@ class FrontierSettings:
         10,
         _count,
         "How many times a URL waits at a server's word (429 or 503 with a Retry-After) before it is given up; without"
-        " such a time `RETRY_TIMES` times, and twice that in an outage of its origin. These are counted apart: none of"
-        " them takes one of the URL's attempts.",
+        " such a time, and in an outage of its origin, twice `RETRY_TIMES` times. These are counted apart: none of them"
+        " takes one of the URL's attempts.",
     )
     lease_s: float = _setting(
         600.0,

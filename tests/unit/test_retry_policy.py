@@ -140,8 +140,8 @@ def test_an_instruction_does_not_burn_the_attempts_of_its_url() -> None:
         assert decision.hold_until_ms == decision.due_ms >= NOW_MS + 7000
         assert ask(cause, holds=9, retry_after="7").retries
         assert ask(cause, holds=10, retry_after="7").why_not == "exhausted"
-        assert ask(cause, holds=1, faults=2).retries
-        assert ask(cause, holds=2).why_not == "exhausted"
+        assert ask(cause, holds=3, faults=2).retries
+        assert ask(cause, holds=4).why_not == "exhausted"
         assert ask(cause, RetryRules(limits=Limits(times=0))).why_not == "exhausted"
         assert ask(cause, is_refused=True).hold_until_ms > NOW_MS
 

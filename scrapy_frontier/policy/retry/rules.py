@@ -142,14 +142,14 @@ class RetryRules:
         )
 
     def _holds(self, question: Question, times: int, *, is_wait: bool) -> int:
-        """How often it is sent back to wait: as often as a server that names a time is good for, or
-        as often as faults are allowed; twice as often in an outage, or for a neighbour's fault.
+        """How often it is sent back to wait: as often as a server that names a time is good for, and
+        else twice as often as faults are allowed, for nothing is wrong with the URL.
         """
         if not times:
             return 0
         if is_wait and _names_a_time(question, self.limits):
             return max(times, self.limits.holds)
-        return times if is_wait else max(times, min(2 * times, self.limits.holds))
+        return max(times, min(2 * times, self.limits.holds))
 
 
 def _names_a_time(question: Question, limits: Limits) -> bool:
