@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from scrapy_frontier.policy.politeness import PolitenessRules
 
 _TAKEN_BACK: Final = (
-    "SELECT o.origin_id, o.origin, max(a.finished_ms) FROM attempt AS a JOIN reason AS r ON r.reason_id = a.outcome_id"
+    "SELECT DISTINCT o.origin_id, o.origin FROM attempt AS a JOIN reason AS r ON r.reason_id = a.outcome_id"
     " JOIN current AS c ON c.identity_id = a.identity_id JOIN origin AS o ON o.origin_id = c.origin_id"
-    " WHERE c.run_id = ? AND r.code IN (?, ?) GROUP BY o.origin_id, o.origin"
+    " WHERE c.run_id = ? AND r.code IN (?, ?)"
 )
 
 CutOff = Callable[[rows.Cursor, int, int], list[OriginTiming]]
@@ -44,14 +44,13 @@ def cut_off(rules: PolitenessRules, robots: RobotsRules | None) -> CutOff:
             " AND NOT EXISTS (SELECT 1 FROM transition AS t WHERE t.seq = c.last_seq AND t.evidence IS NOT NULL)",
             (run_id,),
         )
-        found = {origin_id: (origin, now_ms) for origin_id, origin in cursor.fetchall()}
-        # A lease that was taken back just before may have left its transfer on the wire until the process died.
+        found = dict(cursor.fetchall())
+        # A transfer whose lease was taken back may have been on the wire until the process died, however long after.
         cursor.execute(_TAKEN_BACK, (run_id, EXPIRED, EXHAUSTED))
-        taken_back = {row[0]: row[1:] for row in cursor.fetchall()}
+        found.update(cursor.fetchall())
         intervals = {
-            origin_id: interval_s
-            for origin_id, (origin, ended_ms) in {**taken_back, **found}.items()
-            if ended_ms + 1000 * (interval_s := _interval_s(cursor, origin, rules, robots)) > now_ms
+            origin_id: _interval_s(cursor, origin, rules, robots)
+            for origin_id, origin in found.items()
         }
         return [
             OriginTiming(origin_id, now_ms + milliseconds(interval_s))

@@ -23,6 +23,12 @@ def test_invariants_hold_in_any_schedule(part: int) -> None:
         assert totals[name] > 0, name
 
 
+@pytest.mark.parametrize("seed", [7651])
+def test_schedules_that_failed_once_hold(seed: int) -> None:
+    """7651: the end of a transfer whose lease was taken back was not on record when its process died."""
+    _play(seed)
+
+
 def _play(seed: int) -> Counter[str]:
     try:
         return play_in_memory(seed)
