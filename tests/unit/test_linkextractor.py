@@ -85,6 +85,9 @@ arguments = st.fixed_dictionaries(
 @given(pages, arguments)
 def test_it_is_scrapys_extractor_where_the_two_agree(body: str, given_: dict[str, Any]) -> None:
     """Every argument and filter means what it means in Scrapy's LinkExtractor."""
+    if given_.get("restrict_text"):
+        # Scrapy drops the repetitions of a URL first, and then looks at the text of the one that is left.
+        given_["unique"] = False
     if "*" in given_.get("attrs", ()):
         given_["deny_attrs"] = ["id", "rel"]
     response = page(body)
@@ -94,6 +97,14 @@ def test_it_is_scrapys_extractor_where_the_two_agree(body: str, given_: dict[str
         if link.url.startswith("http")
     ]
     assert LinkExtractor(**given_).extract_links(response) == theirs
+
+
+def test_text_is_looked_at_before_repetitions_are_dropped() -> None:
+    """A link whose text fits is found, also where the same URL stands before it with another text."""
+    found = LinkExtractor(restrict_text="Next").extract_links(
+        page('<a href="/1">1</a><a href="/1">Next</a><a href="/1">Next</a>')
+    )
+    assert [(link.url, link.text) for link in found] == [("http://site.example/1", "Next")]
 
 
 def test_it_is_the_packages_public_name() -> None:
