@@ -171,7 +171,7 @@ async def test_retry_settings_keep_their_meaning(lab: Lab) -> None:
             yield Request(lab.main / "never", meta={"dont_retry": True})
             yield Request(lab.main / "once", meta={"max_retry_times": 1})
 
-    lab.main.otherwise = Answer(status=503)
+    lab.main.otherwise = Answer(status=500)
     result = await lab.crawl(Wishes)
     result.assert_exhausted()
     assert result.log.hits_by_path() == {"/never": 1, "/once": 2}

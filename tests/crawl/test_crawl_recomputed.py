@@ -169,7 +169,8 @@ class Exported:
 
     def dead_letters(self) -> set[str]:
         """What failed for good."""
-        return {row["url"] for row in self.rows["identities"] if row["disposition"] == "failed"}
+        ends = {"failed", "http_error", "callback_error"}
+        return {row["url"] for row in self.rows["identities"] if row["disposition"] in ends}
 
     def causes(self) -> dict[tuple[str, str | None, str | None], int]:
         """How many identities stand where for which reason."""
