@@ -6,13 +6,12 @@ The table of settings in the documentation is made from the fields of `FrontierS
 from __future__ import annotations
 
 import difflib
-import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_frontier import setting_values as read
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.identity import ParameterRules
 from scrapy_frontier.policy.budgets import PlaceBudgets
@@ -26,111 +25,12 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "FRONTIER_"
 
-DEFAULT_BAND_SHARES: Final = (64, 32, 16, 8, 4, 2, 1)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("must be a non-empty string")
-    return value.strip()
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value in (None, "") else _text(value)
-
-
-def _switch(value: Any) -> bool:
-    """As Scrapy reads booleans: True, 1, "True", "true", "1" and their opposites."""
-    if isinstance(value, str) and value.strip().lower() in {"true", "1"}:
-        return True
-    if isinstance(value, str) and value.strip().lower() in {"false", "0"}:
-        return False
-    if isinstance(value, bool) or value in (0, 1):
-        return bool(value)
-    raise ValueError("must be True or False")
-
-
-def _count(value: Any) -> int:
-    number = int(value)
-    if number != float(value) or number < 1:
-        raise ValueError("must be a whole number of at least 1")
-    return number
-
-
-def _limit(value: Any) -> int | None:
-    return None if value in (None, "") else _count(value)
-
-
-def _seconds(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number) or number <= 0:
-        raise ValueError("must be a number of seconds above 0")
-    return number
-
-
-def _optional_seconds(value: Any) -> float | None:
-    return None if value in (None, "", "None") else _seconds(value)
-
-
-def _optional_days(value: Any) -> float | None:
-    if value in (None, ""):
-        return None
-    days = float(value)
-    if not math.isfinite(days) or days < 0:
-        raise ValueError("must be a number of days, or None")
-    return days
-
-
-def _from_json(value: Any) -> Any:
-    """A dict or list given as text, as `-s NAME='...'` on the command line does, is JSON; as Scrapy has it."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError as exc:
-        raise ValueError(f"given as text it must be JSON: {exc}") from exc
-
-
-def _synchronous(value: Any) -> str:
-    text = str(value).strip().upper()
-    if text not in {"FULL", "NORMAL"}:
-        raise ValueError("must be FULL or NORMAL")
-    return text
-
-
-def _evidence(value: Any) -> str:
-    text = "none" if value is None else str(value).strip().lower()
-    if text not in {"none", "headers", "body"}:
-        raise ValueError("must be none, headers or body")
-    return text
-
-
-def _shares(value: Any) -> tuple[float, ...]:
-    if isinstance(value, str):
-        value = value.split(",")
-    shares = tuple(float(share) for share in value)
-    if len(shares) != len(DEFAULT_BAND_SHARES) or not all(
-        math.isfinite(share) and share > 0 for share in shares
-    ):
-        raise ValueError(
-            f"must be {len(DEFAULT_BAND_SHARES)} numbers above 0, the most urgent band first"
-        )
-    return shares
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = [part for part in value.split(",") if part.strip()]
-    if not isinstance(value, Sequence) or not all(isinstance(name, str) for name in value):
-        raise ValueError("must be a list of names")
-    return tuple(name.strip() for name in value)
-
 
 def _setting(
-    default: Any, read: Callable[[Any], Any], meaning: str, *, shown: str | None = None
+    default: Any, reader: Callable[[Any], Any], meaning: str, *, shown: str | None = None
 ) -> Any:
     """A field of `FrontierSettings`; `shown` is how the documentation writes the default where it is computed."""
-    return field(default=default, metadata={"read": read, "meaning": meaning, "shown": shown})
+    return field(default=default, metadata={"read": reader, "meaning": meaning, "shown": shown})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,273 +38,273 @@ class FrontierSettings:
     """All settings of this package, checked. The field `max_lag_s` is the setting `FRONTIER_MAX_LAG`, and so on."""
 
     enabled: bool = _setting(
-        True, _switch, "Switches the frontier off without taking the add-on out of `ADDONS`."
+        True, read.switch, "Switches the frontier off without taking the add-on out of `ADDONS`."
     )
     store: str | None = _setting(
         None,
-        _optional_text,
+        read.optional_text,
         "Where the ledger lives, as a SQLAlchemy URL: `sqlite:///path/to/file.db`, where a relative path is taken from"
         " the working directory, or `postgresql+psycopg://user@host/database` (extra `postgres`).",
         shown="`frontier.db` in `JOBDIR` where that is set, else in the project's `.scrapy` folder",
     )
     run: str | None = _setting(
         None,
-        _optional_text,
+        read.optional_text,
         "Name of the run. An unfinished run of that name is resumed; otherwise a new one begins. Without a name every"
         " crawl is a new run, unless `JOBDIR` is set: then its unfinished run is resumed.",
         shown="none",
     )
     synchronous: str = _setting(
         "FULL",
-        _synchronous,
+        read.synchronous,
         "SQLite's `synchronous`, PostgreSQL's `synchronous_commit`. `FULL`: what was acknowledged survives a power cut."
         " `NORMAL`: it survives the death of the process, but a power cut may take the last commits.",
     )
     evidence: str = _setting(
         "none",
-        _evidence,
+        read.evidence,
         "What is kept of each response beside the ledger: `none`; `headers`: its status and header block, and the"
         " digest of its body; `body`: its body too, as the wire sent it and as the spider saw it.",
     )
     artifacts: str | None = _setting(
         None,
-        _optional_text,
+        read.optional_text,
         "Where evidence is kept: a folder, or a URL of an object store that fsspec knows (`s3://bucket/prefix`, with"
         " the extra `artifacts`). A place belongs to one store.",
         shown="a folder beside the store: `frontier.db.artifacts`",
     )
     evidence_max_body: int = _setting(
         64 * 1024 * 1024,
-        _count,
+        read.count,
         "The largest body that is kept, in bytes. Of a larger one the size and the digest are kept.",
         shown="`67108864`: 64 MiB",
     )
     reparse: str | None = _setting(
         None,
-        _optional_text,
+        read.optional_text,
         "Id or name of a run whose kept responses the spider parses again, in a new run that sends no request. See the"
         " command `reparse`.",
         shown="none: crawl",
     )
     scope: Scope = _setting(
         Scope.from_setting({}),
-        lambda value: Scope.from_setting(_from_json(value)),
+        lambda value: Scope.from_setting(read.from_json(value)),
         "Which URLs may be fetched: `include` and `exclude` rules over origins and paths. The narrower rule wins.",
         shown="`{}`: everything",
     )
     parameter_rules: ParameterRules = _setting(
         ParameterRules.from_setting([]),
-        lambda value: ParameterRules.from_setting(_from_json(value)),
+        lambda value: ParameterRules.from_setting(read.from_json(value)),
         "Named, narrow rules for query parameters that do not make another page. They act on the comparison key, never"
         " on the URL that is requested.",
         shown="`[]`: none",
     )
     robots_rules: str | None = _setting(
         None,
-        _optional_text,
+        read.optional_text,
         "The operator's own rules, written as a robots.txt: what they disallow is not fetched, whatever an"
         " origin's robots.txt says. They hold for every origin.",
         shown="none",
     )
     robots_max_tries: int = _setting(
         5,
-        _count,
+        read.count,
         "Failures in a row to get an origin's robots.txt (5xx, 429, no connection) after which the origin is closed for"
         " this run. Its URLs stay scheduled; a resumed run tries again.",
     )
     robots_backoff_s: float = _setting(
         5.0,
-        _seconds,
+        read.seconds,
         "Seconds until a robots.txt that could not be had is asked for again, doubled with each failure.",
     )
     robots_unreachable_days: float | None = _setting(
         None,
-        _optional_days,
+        read.optional_days,
         "Days after which an origin whose robots.txt cannot be had counts as one without a robots.txt, as RFC 9309"
         " allows after 30.",
         shown="never",
     )
     crawl_delay_cap_s: float = _setting(
         300.0,
-        _seconds,
+        read.seconds,
         "The longest Crawl-delay that is kept, in seconds. Crawl-delay raises an origin's interval and never shortens"
         " it.",
     )
     retry_rules: tuple[RetryRule, ...] = _setting(
         (),
-        lambda value: read_rules(_from_json(value)),
+        lambda value: read_rules(read.from_json(value)),
         "Named rules of the project's own about what is tried again, how often and when: by status, cause, exception,"
         " origin, spider or method. The narrowest that fits decides.",
         shown="`{}`: the built-in table alone",
     )
     retry_delay_s: float = _setting(
         3.0,
-        _seconds,
+        read.seconds,
         "Seconds until the first further attempt after a fault, doubled with each one, and varied by a quarter.",
     )
     retry_max_delay_s: float = _setting(
         300.0,
-        _seconds,
+        read.seconds,
         "The longest time between two attempts, unless the server asks for a longer one.",
     )
     retry_after_cap_s: float = _setting(
         3600.0,
-        _seconds,
+        read.seconds,
         "The longest Retry-After that is obeyed, in seconds; of a longer one so much of it.",
     )
     retry_holds: int = _setting(
         10,
-        _count,
+        read.count,
         "How many times a URL waits at a server's word (429 or 503 with a Retry-After) before it is given up; without"
         " such a time, and in an outage of its origin, twice `RETRY_TIMES` times. These are counted apart: none of them"
         " takes one of the URL's attempts.",
     )
     lease_s: float = _setting(
         600.0,
-        _seconds,
+        read.seconds,
         "Seconds for which an attempt holds its URL without a sign of work: bytes that arrive, an item or request that"
         " its callback yields. Then another attempt follows. Above `DOWNLOAD_TIMEOUT`, and above the longest time that"
         " a callback may be silent.",
     )
     lease_expiries: int = _setting(
         3,
-        _count,
+        read.count,
         "Expired leases of a URL after which it is given up and becomes a dead letter.",
     )
     max_urls: int | None = _setting(
         None,
-        _limit,
+        read.limit,
         "Budget: accepted URLs of the run. What is discovered beyond it is held back (`budget.urls`).",
         shown="no limit",
     )
     max_urls_per_origin: int | None = _setting(
         None,
-        _limit,
+        read.limit,
         "Budget: accepted URLs of each origin (`budget.origin_urls`).",
         shown="no limit",
     )
     max_queries_per_path: int | None = _setting(
         None,
-        _limit,
+        read.limit,
         "Budget: accepted URLs that differ in their query alone, for each path of an origin (`budget.queries`).",
         shown="no limit",
     )
     max_bytes: int | None = _setting(
         None,
-        _limit,
+        read.limit,
         "Budget: bytes of all response bodies of the run, as they came over the wire. When they are spent the spider is"
         " closed, with the stop reason `budget:bytes`.",
         shown="no limit",
     )
     max_bytes_per_origin: int | None = _setting(
         None,
-        _limit,
+        read.limit,
         "Budget: bytes of the response bodies of each origin, as they came over the wire. When they are spent the"
         " origin's other URLs are held back (`budget.origin_bytes`).",
         shown="no limit",
     )
     max_duration_s: float | None = _setting(
         None,
-        _optional_seconds,
+        read.optional_seconds,
         "Budget: seconds that the run may take, all its sessions together. Then the spider is closed, with the stop"
         " reason `deadline`.",
         shown="no limit",
     )
     max_pending: int | None = _setting(
         None,
-        _limit,
+        read.limit,
         "Bounds the queue: while this many URLs wait, what is discovered is held back (`budget.pending`), and let in as"
         " room comes.",
         shown="no limit",
     )
     place_budgets: PlaceBudgets = _setting(
         PlaceBudgets(),
-        lambda value: PlaceBudgets.from_setting(_from_json(value)),
+        lambda value: PlaceBudgets.from_setting(read.from_json(value)),
         'Budgets of places, by name: `{"archive": {"place": "https://example.com/archive/", "urls": 500,'
         ' "depth": 3, "queries": 10}}`. Each limit may be left out.',
         shown="`{}`: none",
     )
     health: bool = _setting(
         True,
-        _switch,
+        read.switch,
         "Adapts to each origin how many requests are in flight and the interval between them, within the configured"
         " limits: less after 429, 503, time-outs, failures and slower answers, more again while all goes well. Closes"
         " origins that do nothing but fail. `AUTOTHROTTLE_ENABLED` sets its bounds.",
     )
     max_interval_s: float = _setting(
         60.0,
-        _seconds,
+        read.seconds,
         "The longest interval that trouble gives an origin, in seconds. With `AUTOTHROTTLE_ENABLED` that is"
         " `AUTOTHROTTLE_MAX_DELAY`.",
     )
     close_after_s: float | None = _setting(
         180.0,
-        _optional_seconds,
+        read.optional_seconds,
         "Seconds of nothing but failures (no connection, time-outs, 429, 502 to 504) after which an origin is closed"
         " for this run. Its URLs stay unresolved; a resumed run tries again. None: never.",
     )
     link_inventory: bool = _setting(
         False,
-        _switch,
+        read.switch,
         "Records every URL-bearing attribute of every HTML page (tag, rel, anchor text, fragment), also those that no"
         " callback follows. They make no request.",
     )
     whatwg_links: bool = _setting(
         True,
-        _switch,
+        read.switch,
         "`response.urljoin()`, `response.follow()` and `follow_all()` resolve as browsers do, and a link that cannot be"
         " requested is recorded as rejected instead of raising in the callback.",
     )
     traps: bool = _setting(
         True,
-        _switch,
+        read.switch,
         "Defers what only repeats what is known: the rest of a family of URLs whose last pages brought nothing new, and"
         " further spellings of known URLs that have proved to be copies. `scrapy frontier release` lets it go.",
     )
     trap_exceptions: TrapExceptions = _setting(
         TrapExceptions(),
-        lambda value: TrapExceptions.from_setting(_from_json(value)),
+        lambda value: TrapExceptions.from_setting(read.from_json(value)),
         "Places where named rules about traps do not hold: a list of dictionaries with `place`, `rules` and perhaps"
         " `name`.",
         shown="`[]`: none",
     )
     likeness: bool = _setting(
         True,
-        _switch,
+        read.switch,
         "Records a digest and a SimHash of the main text of each HTML page, and which earlier page of its origin it is"
         " like. Without it the rules about traps know URLs and links alone.",
     )
     window: int = _setting(
         10_000,
-        _count,
+        read.count,
         "Scheduled URLs held in memory at the most; the others wait in the store.",
     )
     hot_origins: int = _setting(
         10_000,
-        _count,
+        read.count,
         "Origins held in memory at the most; the others wait in the store and take their turn.",
     )
     known_urls: int = _setting(
         65_536,
-        _count,
+        read.count,
         "URLs whose identity is remembered in memory, so that a repeated link costs no look-up in the store.",
     )
     band_shares: tuple[float, ...] = _setting(
-        DEFAULT_BAND_SHARES,
-        _shares,
+        read.DEFAULT_BAND_SHARES,
+        read.shares,
         "Share of the dispatches that each priority band gets while all have work, the most urgent band first. No band"
         " starves.",
     )
     priority_rules: PriorityRules = _setting(
         NO_RULES,
-        lambda value: PriorityRules.from_setting(_from_json(value)),
+        lambda value: PriorityRules.from_setting(read.from_json(value)),
         'Points by place, by name: `{"news": {"place": "https://example.com/news/", "points": 50}}`. They are'
         " added to the priority of a request; the narrowest place decides.",
         shown="`{}`: none",
     )
     priority_weights: Weights = _setting(
         NO_WEIGHTS,
-        lambda value: Weights.from_setting(_from_json(value)),
+        lambda value: Weights.from_setting(read.from_json(value)),
         "What else moves a URL in the queue, in points: `depth` for each step away from the seeds (below 0: the near"
         " ones first), `links` for each doubling of the references to it, `freshness` for each doubling of the days"
         " since an earlier run of the spider fetched it.",
@@ -412,47 +312,47 @@ class FrontierSettings:
     )
     max_lag_s: float = _setting(
         10.0,
-        _seconds,
+        read.seconds,
         "No new request is handed out while the oldest unwritten message is older than this many seconds.",
     )
     max_queue: int = _setting(
         20_000,
-        _count,
+        read.count,
         "Messages waiting for the writer before callbacks and `start()` are made to wait.",
     )
     dns_floor_s: float = _setting(
         60.0,
-        _seconds,
+        read.seconds,
         "With a resolver of this package: seconds for which the addresses of a host are kept at the least, unless a"
         " connection to them fails. A setting of the process, as `TWISTED_DNS_RESOLVER` is.",
     )
     dns_ceiling_s: float = _setting(
         3600.0,
-        _seconds,
+        read.seconds,
         "With a resolver of this package: seconds for which the addresses of a host are kept at the most. A setting of"
         " the process.",
     )
     dns_negative_s: float = _setting(
         30.0,
-        _seconds,
+        read.seconds,
         "With a resolver of this package: seconds for which it is remembered that there is no such host. A failure to"
         " find out is remembered for 5 seconds at the most. A setting of the process.",
     )
     gc_freeze: bool = _setting(
         True,
-        _switch,
+        read.switch,
         "When the first run of a process is open, what is in memory by then (modules, settings, the schema) is taken"
         " out of the reach of Python's garbage collector (`gc.freeze`), which would scan it over and over otherwise.",
     )
     report_dir: str | None = _setting(
         None,
-        _optional_text,
+        read.optional_text,
         "Folder for the coverage report (JSON and text) that is written when the spider closes.",
         shown="`reports` beside the store's file; for a store on a server, in the project's `.scrapy` folder",
     )
     trusted_modules: tuple[str, ...] = _setting(
         (),
-        _names,
+        read.names,
         "Packages, besides the spider's own, whose item and data classes may be restored from stored requests.",
         shown="`[]`",
     )
@@ -500,7 +400,7 @@ def store_url(settings: BaseSettings) -> str:
     """The store a crawl with these settings writes to, and the commands read by default."""
     configured = settings.get("FRONTIER_STORE")
     if configured:
-        return _text(configured)
+        return read.text(configured)
     from scrapy.utils.project import data_path
     from sqlalchemy import URL
 
