@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_frontier.commands.liveness import is_live
@@ -111,11 +112,17 @@ class Invocation:
             with store.reader() as connection:
                 yield View(connection, run_id, live)
 
-    def answer(self, text: str, data: Any) -> None:
-        """Write the answer to standard output, in the wanted form."""
+    def answer(self, text: str, data: Any, output: str | None = None) -> None:
+        """Write the answer to standard output, or to the file `output`, in the wanted form."""
         if self.is_json:
             text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-        write(sys.stdout, text)
+        if output is None:
+            write(sys.stdout, text)
+            return
+        try:
+            Path(output).write_text(text, "utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise ConfigError(f"{output} cannot be written: {error}; name another file") from error
 
     def note(self, text: str) -> None:
         """Write a line to standard error."""

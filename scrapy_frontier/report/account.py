@@ -53,6 +53,16 @@ class Identities:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveCount:
+    """How often the ledger has one move of the transition table: `event` led from `source` to `target`."""
+
+    event: str
+    source: str
+    target: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Attempts:
     """`retries`: returns to the queue after a failure. `open`: those without an outcome (yet)."""
 
@@ -314,6 +324,7 @@ class Coverage:
     run: RunAccount
     stop: Stop
     identities: Identities
+    moves: tuple[MoveCount, ...]
     attempts: Attempts
     references: References
     reconciled: bool

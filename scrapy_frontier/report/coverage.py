@@ -63,6 +63,7 @@ def coverage(
         run=run,
         stop=stop,
         identities=_identities(figures, codes),
+        moves=_moves(figures),
         attempts=attempts,
         references=_references(figures, codes),
         reconciled=not failed,
@@ -156,6 +157,17 @@ def _identities(figures: Figures, codes: Codes) -> account.Identities:
             for standing, found in figures.standing.items()
             if standing.state in UNRESOLVED
         ),
+    )
+
+
+def _moves(figures: Figures) -> tuple[account.MoveCount, ...]:
+    return tuple(
+        account.MoveCount(
+            label(Event, event), label(State, ends >> 4), label(State, ends & 15), count
+        )
+        for (event, ends), count in sorted(
+            figures.moves.items(), key=lambda item: (item[0][1] >> 4, item[0][1] & 15, item[0][0])
+        )
     )
 
 

@@ -1,0 +1,162 @@
+"""The charts of the page, as SVG that takes its colours from the page: dark or light, on paper too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Final
+
+import pygal
+from markupsafe import Markup
+from pygal.style import Style
+
+from scrapy_frontier.report.layout import printable
+
+if TYPE_CHECKING:
+    from scrapy_frontier.report.html.facts import Pace, Timeline
+
+_INK: Final = "var(--ink)"
+_LINES: Final[tuple[Mapping[str, str], ...]] = (
+    {},
+    {"dasharray": "7, 4"},
+    {"dasharray": "2, 4"},
+    {"dasharray": "11, 4, 2, 4"},
+)
+"""Lines differ in their strokes too, for who cannot tell their colours apart."""
+
+_STYLE: Final = Style(
+    background="transparent",
+    plot_background="transparent",
+    foreground=_INK,
+    foreground_strong=_INK,
+    foreground_subtle="var(--rule)",
+    guide_stroke_color="var(--rule)",
+    major_guide_stroke_color="var(--rule)",
+    colors=tuple(f"var(--chart-{number})" for number in range(1, 7)),
+    opacity="1",
+    opacity_hover="1",
+    transition="none",
+    font_family="inherit",
+    label_font_size=12,
+    major_label_font_size=12,
+    legend_font_size=13,
+    value_font_size=12,
+    value_label_font_size=12,
+)
+_SHARED: Final[Mapping[str, Any]] = {
+    "style": _STYLE,
+    "js": (),
+    "disable_xml_declaration": True,
+    "width": 760,
+    "height": 280,
+    "margin": 8,
+    "legend_at_bottom": True,
+    "legend_box_size": 12,
+    "truncate_label": -1,
+    "truncate_legend": 40,
+    "show_minor_x_labels": False,
+    "x_labels_major_count": 6,
+    "show_dots": False,
+    "stroke_style": {"width": 2},
+    "include_x_axis": True,
+}
+_LONG_MS: Final = 24 * 3600 * 1000
+
+_CLASSES: Final = (
+    ("answered (2xx, 3xx)", ("1xx", "2xx", "3xx")),
+    ("client errors (4xx)", ("4xx",)),
+    ("server errors (5xx)", ("5xx",)),
+    ("no answer", ("none",)),
+)
+
+
+def throughput_chart(timeline: Timeline) -> Markup | None:
+    """Attempts per second, by how they were answered; None where there is too little to draw."""
+    seconds = timeline.width_ms / 1000
+    drawn = {
+        name: [sum(one.by_class.get(key, 0) for key in keys) / seconds for one in timeline.slices]
+        for name, keys in _CLASSES
+    }
+    drawn = {name: values for name, values in drawn.items() if any(values)}
+    return _lines("chart-throughput", drawn, _times(timeline), lambda rate: f"{rate:.3g}")
+
+
+def latency_chart(timeline: Timeline) -> Markup | None:
+    """How long attempts took: the median, and what 95 of 100 did not exceed."""
+    drawn: dict[str, list[float | None]] = {
+        "median": [one.median_s for one in timeline.slices],
+        "95 of 100 within": [one.slowest_s for one in timeline.slices],
+    }
+    return _lines("chart-latency", drawn, _times(timeline), lambda took: f"{took:.3g} s")
+
+
+def pace_chart(pace: Pace) -> Markup | None:
+    """The interval between requests that the origins with the most decisions were held to."""
+    moments = sorted({sample.at_ms for sample in pace.samples})
+    drawn: dict[str, list[float | None]] = {}
+    for name in dict.fromkeys(sample.origin for sample in pace.samples):
+        held = {one.at_ms: one.interval_s for one in pace.samples if one.origin == name}
+        current: float | None = None
+        drawn[name] = [current := held.get(at, current) for at in moments]
+    labels = instants(moments)
+    return _lines("chart-pace", drawn, labels, lambda interval: f"{interval:.3g} s")
+
+
+def depth_chart(by_depth: Mapping[int, int]) -> Markup | None:
+    """How many URLs are how many links away from the start; the far ones in one last bar."""
+    if not by_depth:
+        return None
+    far = 25
+    bars = {str(depth): count for depth, count in by_depth.items() if depth < far}
+    rest = sum(count for depth, count in by_depth.items() if depth >= far)
+    if rest:
+        bars[f"{far}+"] = rest
+    options = {**_SHARED, "show_minor_x_labels": True, "x_labels_major_count": None}
+    chart = pygal.Bar(
+        **options,
+        show_legend=False,
+        value_formatter=lambda count: f"{count:,.0f}",
+        x_title="links away from the start",
+    )
+    chart.x_labels = list(bars)
+    chart.add("URLs", list(bars.values()))
+    return _svg(chart, "chart-depth")
+
+
+def instants(moments: Sequence[int]) -> list[str]:
+    """Times for an axis, to the second, or to the minute where the run took longer than a day."""
+    is_long = bool(moments) and moments[-1] - moments[0] > _LONG_MS
+    form = "%m-%d %H:%M" if is_long else "%H:%M:%S"
+    return [f"{datetime.fromtimestamp(at / 1000, timezone.utc):{form}}" for at in moments]
+
+
+def _times(timeline: Timeline) -> list[str]:
+    return instants([one.start_ms for one in timeline.slices])
+
+
+def _lines(
+    name: str, drawn: Mapping[str, Sequence[float | None]], labels: Sequence[str], form: Any
+) -> Markup | None:
+    if len(labels) < 2 or not drawn:
+        return None
+    chart = pygal.Line(**_SHARED, value_formatter=form, min_scale=3, max_scale=6)
+    chart.x_labels = list(labels)
+    for place, (title, values) in enumerate(drawn.items()):
+        stroke = {"width": 2, **_LINES[place % len(_LINES)]}
+        chart.add(printable(title), list(values), stroke_style=stroke)
+    return _svg(chart, name)
+
+
+def _svg(chart: Any, name: str) -> Markup:
+    chart.uuid = name
+    chart.add_xml_filter(_without_scripts)
+    # The library escapes what it is given.
+    return Markup(chart.render(is_unicode=True))
+
+
+def _without_scripts(root: Any) -> Any:
+    """The drawing alone: its values stand in it as titles."""
+    for definitions in root.findall("defs"):
+        for script in definitions.findall("script"):
+            definitions.remove(script)
+    return root
