@@ -350,6 +350,12 @@ class FrontierSettings:
         "Folder for the coverage report (JSON and text) that is written when the spider closes.",
         shown="`reports` beside the store's file; for a store on a server, in the project's `.scrapy` folder",
     )
+    report_html: bool = _setting(
+        False,
+        _switch,
+        "Write the report as one page of HTML too, beside the other forms. It reads every reference of the run once"
+        " more: some seconds for a hundred thousand URLs, minutes for many millions.",
+    )
     trusted_modules: tuple[str, ...] = _setting(
         (),
         read.names,

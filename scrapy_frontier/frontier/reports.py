@@ -56,6 +56,7 @@ _PLACES: Final = frozenset(
         "store",
         "run",
         "report_dir",
+        "report_html",
         "artifacts",
         "gc_freeze",
         "dns_floor_s",
@@ -119,6 +120,8 @@ def write(store: Store, run: OpenRun, settings: FrontierSettings) -> None:
         failpoints.reach("close.half_reported")
         (folder / f"{stem}.txt").write_text(render_long(account), "utf-8")
         _write_scope(folder / f"{stem}.scope.json", account)
+        if settings.report_html:
+            _write_page(folder / f"{stem}.html", store, run.run_id)
     except OSError as error:
         logger.error(
             "The report could not be written to %s: %s; `scrapy frontier report` gives it from the store",
@@ -128,6 +131,15 @@ def write(store: Store, run: OpenRun, settings: FrontierSettings) -> None:
         )
         return
     logger.info("Report: %s", folder / f"{stem}.txt", extra={"action": "report_written"})
+
+
+def _write_page(path: Path, store: Store, run_id: int) -> None:
+    from scrapy_frontier.report import coverage
+    from scrapy_frontier.report.html import read_facts, render_html
+
+    with store.reader() as connection:
+        page = render_html(coverage(connection, run_id), read_facts(connection, run_id))
+    path.write_text(page, "utf-8", errors="backslashreplace")
 
 
 def _write_scope(path: Path, account: Coverage) -> None:

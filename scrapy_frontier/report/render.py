@@ -12,7 +12,7 @@ from scrapy_frontier.report.pages import pages_of
 from scrapy_frontier.report.render_families import duplicates_section, families_section
 from scrapy_frontier.report.robots.tables import robots_section, robots_txt_sentence
 from scrapy_frontier.report.stops import stop_sentence
-from scrapy_frontier.report.summary import listed, summary, total
+from scrapy_frontier.report.summary import detail_words, listed, summary, total
 from scrapy_frontier.report.tables import (
     attempts_section,
     budgets_section,
@@ -92,7 +92,7 @@ def _heading(account: Coverage) -> list[str]:
     sessions = counted(len(account.sessions), "session")
     lines = [title, "=" * len(title), *layout.labelled("", [stop_sentence(account)], 0)]
     if account.stop.reason not in (None, "exhausted") and account.stop.detail:
-        lines += layout.labelled("", [f"({_detail(account.stop.detail)})"], 0)
+        lines += layout.labelled("", [f"({detail_words(account.stop.detail)})"], 0)
     return [*lines, f"{times}, {sessions}, policy version {run.policy_version}."]
 
 
@@ -127,12 +127,6 @@ def _equations(account: Coverage) -> list[str]:
 
 def _named(label: str, counts: Mapping[str, int]) -> list[str]:
     return [f"{label}: {listed(counts)}"] if counts else []
-
-
-def _detail(detail: object) -> str:
-    if isinstance(detail, dict):
-        return ", ".join(f"{name}: {value}" for name, value in detail.items())
-    return str(detail)
 
 
 def _period(start: str, end: str) -> str:

@@ -105,3 +105,10 @@ def listed(counts: Mapping[str, int], limit: int = 6) -> str:
     named = [f"{number(count)} {name}" for name, count in counts.items()]
     more = len(named) - limit
     return ", ".join(named[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+def detail_words(detail: object) -> str:
+    """What stands beside a stop reason, on one line."""
+    if isinstance(detail, dict):
+        return ", ".join(f"{name}: {value}" for name, value in detail.items())
+    return str(detail)

@@ -27,9 +27,10 @@ def redirect_chains(
     connection: Connection, redirects: Mapping[int, Sequence[bytes]], codes: Codes
 ) -> tuple[int, tuple[Chain, ...]]:
     """How many chains there are, and the longest of them."""
-    following = {
+    unpacked = {
         page: [t for part in parts for t in unpack(part)] for page, parts in redirects.items()
     }
+    following = {page: targets for page, targets in unpacked.items() if targets}
     reached = {target for targets in following.values() for target in targets}
     # A circle that nothing leads into has no head: any of its pages will do.
     heads = [page for page in following if page not in reached] or list(following)[:1]

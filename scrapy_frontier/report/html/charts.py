@@ -13,7 +13,7 @@ from pygal.style import Style
 from scrapy_frontier.report.layout import printable
 
 if TYPE_CHECKING:
-    from scrapy_frontier.report.html.facts import Pace, Timeline
+    from scrapy_frontier.report.html.facts import Pace, Sample, Timeline
 
 _INK: Final = "var(--ink)"
 _LINES: Final[tuple[Mapping[str, str], ...]] = (
@@ -40,6 +40,7 @@ _STYLE: Final = Style(
     label_font_size=12,
     major_label_font_size=12,
     legend_font_size=13,
+    title_font_size=13,
     value_font_size=12,
     value_label_font_size=12,
 )
@@ -50,6 +51,7 @@ _SHARED: Final[Mapping[str, Any]] = {
     "width": 760,
     "height": 280,
     "margin": 8,
+    "margin_right": 36,
     "legend_at_bottom": True,
     "legend_box_size": 12,
     "truncate_label": -1,
@@ -60,6 +62,8 @@ _SHARED: Final[Mapping[str, Any]] = {
     "stroke_style": {"width": 2},
     "include_x_axis": True,
 }
+_STEPS: Final = 60
+
 _LONG_MS: Final = 24 * 3600 * 1000
 
 _CLASSES: Final = (
@@ -92,14 +96,28 @@ def latency_chart(timeline: Timeline) -> Markup | None:
 
 def pace_chart(pace: Pace) -> Markup | None:
     """The interval between requests that the origins with the most decisions were held to."""
-    moments = sorted({sample.at_ms for sample in pace.samples})
+    moments = _evenly(sorted({sample.at_ms for sample in pace.samples}))
     drawn: dict[str, list[float | None]] = {}
     for name in dict.fromkeys(sample.origin for sample in pace.samples):
-        held = {one.at_ms: one.interval_s for one in pace.samples if one.origin == name}
-        current: float | None = None
-        drawn[name] = [current := held.get(at, current) for at in moments]
+        held = [one for one in pace.samples if one.origin == name]
+        drawn[name] = [_held_at(held, at) for at in moments]
     labels = instants(moments)
     return _lines("chart-pace", drawn, labels, lambda interval: f"{interval:.3g} s")
+
+
+def _evenly(moments: Sequence[int]) -> list[int]:
+    """The same span in even steps, none under a second: the axis tells seconds."""
+    if len(moments) < 2:
+        return []
+    span = moments[-1] - moments[0]
+    steps = min(_STEPS, max(span // 1000, 1))
+    return [moments[0] + -(-span * step // steps) for step in range(steps + 1)]
+
+
+def _held_at(samples: Sequence[Sample], at_ms: int) -> float | None:
+    """The interval of the latest decision at that time; None before the first."""
+    before = [one.interval_s for one in samples if one.at_ms <= at_ms]
+    return before[-1] if before else None
 
 
 def depth_chart(by_depth: Mapping[int, int]) -> Markup | None:

@@ -62,7 +62,7 @@ def odd_urls(connection: Connection, run_id: int, codes: Codes) -> tuple[int, tu
         Odd(
             url=names.get(number, f"identity {number}"),
             state=_state(standing[number]),
-            reason=codes[standing[number].reason_id],
+            reason=codes.get(standing[number].reason_id, ""),
             attempts=len(attempts[number]),
             first=tuple(attempts[number][:ATTEMPTS_LISTED]),
         )

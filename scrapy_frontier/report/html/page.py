@@ -18,7 +18,7 @@ from scrapy_frontier.report.html.flow import flow
 from scrapy_frontier.report.instants import clock, iso
 from scrapy_frontier.report.pages import pages_of
 from scrapy_frontier.report.stops import stop_sentence
-from scrapy_frontier.report.summary import summary
+from scrapy_frontier.report.summary import detail_words, summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,6 +101,7 @@ def _environment() -> Environment:
         at=lambda at_ms: clock(iso(at_ms)),
         cell=cell,
         data=data,
+        told=detail_words,
     )
     environment.globals.update(first=tables.ROWS_AT_FIRST)
     return environment

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Cell = str | int | float | None
 
 ORIGINS_LISTED: Final = 5000
+HOPS_SHOWN: Final = 4
 ROWS_AT_FIRST: Final = 25
 """Rows that stand in the page itself; the reader's browser brings the others when they are asked for."""
 
@@ -58,8 +59,9 @@ def causes_table(account: Coverage) -> Table:
         "Why URLs ended, are excluded, are held back, or wait",
         ("State", "Rule or outcome", "URLs|number", "First example|url"),
         [
-            (_state(one.state, one.disposition), one.rule, one.count, one.example)
+            (_state(one.state, one.disposition), one.rule, one.count - one.robots_txt, one.example)
             for one in account.causes
+            if one.count > one.robots_txt
         ],
     )
 
@@ -77,9 +79,9 @@ def rejected_table(account: Coverage) -> Table:
 def origins_table(account: Coverage) -> Table:
     """Every origin with what was found there, how it answered, and how it fares."""
     titles = (
-        "Origin|url", "URLs|number", "Done|number", "Excluded|number", "Held back|number",
+        "Origin|url", "Health", "URLs|number", "Done|number", "Excluded|number", "Held back|number",
         "Waiting|number", "Attempts|number", "2xx|number", "3xx|number", "4xx|number",
-        "5xx|number", "No answer|number", "Bytes|bytes", "Health", "Last trouble",
+        "5xx|number", "None|number", "Bytes|bytes",
     )  # fmt: skip
     rows = [_origin(one) for one in account.origins[:ORIGINS_LISTED]]
     return _table("origins", "Origins", titles, rows, len(account.origins))
@@ -92,14 +94,13 @@ def _origin(one: OriginAccount) -> tuple[Cell, ...]:
     classes = (one.by_status.get(name, 0) for name in ("2xx", "3xx", "4xx", "5xx", "none"))
     return (
         one.origin,
+        _health(one),
         total,
         *aside.values(),
         total - sum(aside.values()),
         one.attempts,
         *classes,
         one.bytes,
-        _health(one),
-        one.health.cause if one.health else None,
     )
 
 
@@ -108,10 +109,11 @@ def _health(one: OriginAccount) -> str:
     if health is None:
         return "well"
     if health.is_closed:
-        return "closed"
+        return f"closed ({health.cause})"
     if health.is_held_back:
-        return f"held back: {health.concurrency} in flight, {health.interval_s:g} s apart"
-    return "recovered" if health.backed_off else "well"
+        held = f"{health.concurrency} in flight, {health.interval_s:g} s apart"
+        return f"held back: {held}" + (f" ({health.cause})" if health.cause else "")
+    return f"recovered ({health.cause})" if health.backed_off else "well"
 
 
 def dead_letters_table(account: Coverage, total: int) -> Table:
@@ -121,7 +123,14 @@ def dead_letters_table(account: Coverage, total: int) -> Table:
         "Dead letters: URLs that failed for good",
         ("URL|url", "Reason", "End", "Attempts|number", "Not tried again because", "Last"),
         [
-            (one.url, one.reason, one.disposition, one.attempts, one.why_not, clock(one.last_at))
+            (
+                one.url,
+                one.reason,
+                _words(one.disposition),
+                one.attempts,
+                one.why_not,
+                clock(one.last_at),
+            )
             for one in account.deadletters
         ],
         max(total, len(account.deadletters)),
@@ -191,11 +200,18 @@ def chains_table(facts: Facts) -> Table:
         "Chains of redirects",
         ("From|url", "Hops|number", "Through|url", "To|url", "Ends as"),
         [
-            (one.urls[0], len(one.urls) - 1, " → ".join(one.urls[1:-1]), one.urls[-1], one.end)
+            (one.urls[0], len(one.urls) - 1, _through(one.urls[1:-1]), one.urls[-1], one.end)
             for one in facts.graph.chains
         ],
         facts.graph.chains_total,
     )
+
+
+def _through(urls: Sequence[str]) -> str:
+    """The hops between; of a long chain the first and the last."""
+    if len(urls) > HOPS_SHOWN:
+        urls = [*urls[: HOPS_SHOWN - 1], f"… {len(urls) - HOPS_SHOWN} more …", urls[-1]]
+    return " → ".join(urls)
 
 
 def broken_table(facts: Facts) -> Table:
@@ -235,7 +251,7 @@ def odd_table(facts: Facts) -> Table:
 def pace_table(facts: Facts) -> Table:
     """Decisions about the pace of origins, the latest first."""
     rows = [
-        (clock(iso(one.at_ms)), one.origin, _words(one.code), one.concurrency, one.interval_s)
+        (clock(iso(one.at_ms)), one.origin, one.code, one.concurrency, one.interval_s)
         for one in reversed(facts.pace.samples)
     ]
     titles = ("At", "Origin|url", "Decision", "In flight|number", "Seconds apart|number")
