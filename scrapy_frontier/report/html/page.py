@@ -64,6 +64,7 @@ def _tables(account: Coverage, facts: Facts) -> dict[str, tables.Table]:
         tables.robots_table(account),
         tables.budgets_table(account),
         tables.families_table(account),
+        tables.duplicates_table(account),
         tables.regions_table(account),
         tables.chains_table(facts),
         tables.broken_table(facts),

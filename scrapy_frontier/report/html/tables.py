@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from scrapy_frontier.report import layout
 from scrapy_frontier.report.instants import clock, iso
 
 if TYPE_CHECKING:
@@ -168,15 +169,33 @@ def budgets_table(account: Coverage) -> Table:
 
 
 def families_table(account: Coverage) -> Table:
-    """Families of URLs, with what the account has of each."""
-    names = list(dict.fromkeys(name for one in account.families for name in one))
-    kinds = ["url" if name in ("pattern", "example", "family") else "text" for name in names]
-    titles = [
-        f"{name.replace('_', ' ').capitalize()}|{kind}"
-        for name, kind in zip(names, kinds, strict=True)
-    ]
-    rows = [tuple(_plain(one.get(name)) for name in names) for one in account.families]
-    return _table("families", "Families of URLs", titles, rows)
+    """Families of URLs, those with the most first."""
+    return _table(
+        "families",
+        "Families of URLs",
+        ("Family|url", "Origin|url", "Found|number", "Fetched|number", "New content",
+         "Held back|number", "By", "First example|url"),
+        [
+            (one.family, one.origin, one.discovered, one.fetched,
+             None if one.new_content is None else layout.share(round(1000 * one.new_content), 1000),
+             one.deferred, one.rule, one.first_example)
+            for one in account.families
+        ],
+    )  # fmt: skip
+
+
+def duplicates_table(account: Coverage) -> Table:
+    """The same content under several URLs."""
+    return _table(
+        "duplicates",
+        "The same content under other URLs",
+        ("As the page|url", "The same|number", "Nearly|number", "Others|url", "Canonical|url"),
+        [
+            (one.url, one.same + one.alike, one.near, " · ".join(one.examples),
+             one.candidate if one.canonicals else None)
+            for one in account.duplicates
+        ],
+    )  # fmt: skip
 
 
 def regions_table(account: Coverage) -> Table:
@@ -275,11 +294,3 @@ def _state(state: str, disposition: str | None) -> str:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _plain(value: Any) -> Cell:
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    if isinstance(value, dict):
-        return ", ".join(f"{name}: {item}" for name, item in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
