@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from scrapy_frontier.commands.invocation import Subcommand
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.report import coverage, render_long
-from scrapy_frontier.report.html import read_facts, render_html
 
 if TYPE_CHECKING:
     import argparse
@@ -28,6 +27,8 @@ def _run(invocation: Invocation) -> int:
     which, run = invocation.options.which, invocation.options.run
     if which is not None and run is not None and which != run:
         raise ConfigError(f"two runs were named, {which!r} and {run!r}: name one")
+    from scrapy_frontier.report.html import read_facts, render_html  # only this command draws
+
     is_html = invocation.options.format == "html"
     with invocation.view(which) as view:
         account = coverage(view.connection, view.run_id, is_live=view.is_live)

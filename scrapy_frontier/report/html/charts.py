@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,11 @@ from scrapy_frontier.report.layout import printable
 
 if TYPE_CHECKING:
     from scrapy_frontier.report.html.facts import Pace, Sample, Timeline
+
+# Its finder of plug-ins, of which there are none here, answers no import of today's Python: each that fails would warn.
+sys.meta_path[:] = [
+    finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)
+]
 
 _INK: Final = "var(--ink)"
 _LINES: Final[tuple[Mapping[str, str], ...]] = (
