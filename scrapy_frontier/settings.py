@@ -352,7 +352,7 @@ class FrontierSettings:
     )
     report_html: bool = _setting(
         False,
-        _switch,
+        read.switch,
         "Write the report as one page of HTML too, beside the other forms. It reads every reference of the run once"
         " more: some seconds for a hundred thousand URLs, minutes for many millions.",
     )
