@@ -18,12 +18,12 @@ from benchmarks.figures import Spread, Table, ratios
 from benchmarks.fresh import Figures, MeasurementError
 from benchmarks.site import Plan, running
 from benchmarks.spiders import SPIDERS
-from benchmarks.variants import VARIANTS, add_variant_option
+from benchmarks.variants import KNOWN, add_variant_option
 
 QUICK = ["--pages", "300", "--reps", "1", "--concurrency", "16"]
 
 
-def add_options(parser: argparse.ArgumentParser, variants: Sequence[str] = VARIANTS) -> None:
+def add_options(parser: argparse.ArgumentParser, variants: Sequence[str] = KNOWN) -> None:
     """The options of this benchmark."""
     add_variant_option(parser, variants)
     parser.add_argument(
