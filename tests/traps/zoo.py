@@ -1,12 +1,12 @@
 """The zoo of traps, crawled: how much of each crawl is waste.
 
-python -m tests.traps.zoo [USEFUL]
+python -m tests.traps.zoo [USEFUL] [--markdown]
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from scrapy_frontier.testing.zoo import SITES, TrapSite
@@ -53,14 +53,30 @@ def walked(site: TrapSite, limit: int) -> Outcome:
     return outcome_of(site, found.fetched, len(found.deferred), found.rules)
 
 
+def lines(outcomes: Iterable[Outcome], *, is_markdown: bool) -> Iterator[str]:
+    """The outcomes as a table: for a terminal, or for the documentation."""
+    if is_markdown:
+        yield "| site | useful pages | missed | wasted fetches | share | held back | by rule |"
+        yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for one in outcomes:
+        if is_markdown:
+            yield (
+                f"| {one.name} | {one.useful} | {one.missed} | {one.waste} | {one.share:.1%} |"
+                f" {one.deferred} | {one.rules} |"
+            )
+        else:
+            yield (
+                f"{one.name:22} {one.useful:5} useful {one.missed:4} missed {one.waste:5} waste"
+                f" {one.share:6.1%} {one.deferred:6} deferred  {one.rules}"
+            )
+
+
 def main() -> None:
-    useful = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    for make in SITES:
-        one = walked(make(useful), useful * 4)
-        print(
-            f"{one.name:22} {one.useful:5} useful {one.missed:4} missed {one.waste:5} waste"
-            f" {one.share:6.1%} {one.deferred:6} deferred  {one.rules}"
-        )
+    words = [word for word in sys.argv[1:] if word != "--markdown"]
+    useful = int(words[0]) if words else 500
+    outcomes = (walked(make(useful), useful * 4) for make in SITES)
+    for line in lines(outcomes, is_markdown="--markdown" in sys.argv):
+        print(line)
 
 
 if __name__ == "__main__":
