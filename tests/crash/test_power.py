@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-SEEDS = 10
+SEEDS = 5
 
 
 @pytest.fixture(scope="module")

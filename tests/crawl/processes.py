@@ -65,6 +65,7 @@ class CrawlProcess:
             "TELNETCONSOLE_ENABLED": False,
             "CONCURRENT_ITEMS": 8,
             "FRONTIER_MAX_INTERVAL": 0.05,
+            "FRONTIER_RETRY_DELAY": 0.2,
             **(settings or {}),
         }
         command = [sys.executable, "-m", "scrapy", "runspider", str(script)]
