@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -36,14 +37,21 @@ PHRASES_NEAR: Final = 8
 """Phrases without which only an equal text is alike: one phrase would turn too many bits."""
 CANDIDATES: Final = 64
 
-_BOILERPLATE = re.compile(
-    r"<!--.*?-->|<(script|style|noscript|template|svg|nav|header|footer|aside|head)\b[^>]*>.*?</\1\s*>",
-    re.IGNORECASE | re.DOTALL,
+_LEFT_OUT: Final = (
+    *("script", "style", "noscript", "template", "svg"),
+    *("nav", "header", "footer", "aside", "head"),
 )
-_MAIN = re.compile(r"<main\b[^>]*>(.*)</main\s*>", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(rb"<[^>]*>")
-_ONE_LINE: Final = bytes.maketrans(b"\n\r\t\v\f", b"     ")
-_ENDS: Final = (b". ", b"! ", b"? ", b"; ", b": ")
+_OPENING = re.compile(rf"<(?:!--|({'|'.join(_LEFT_OUT)})\b[^>]*>)".encode())
+_CLOSING: Final = {name.encode(): re.compile(rf"</{name}\s*>".encode()) for name in _LEFT_OUT}
+_COMMENT_END = re.compile(rb"-->")
+_MAIN = re.compile(rb"<main\b[^>]*>(.*)</main\s*>", re.DOTALL)
+_TAG = re.compile(rb"<[^>]*> *")
+_PLAIN: Final = bytes.maketrans(
+    b"\n\r\t\v\fABCDEFGHIJKLMNOPQRSTUVWXYZ", b"     abcdefghijklmnopqrstuvwxyz"
+)
+"""Small letters, and one kind of space. As bytes: tables for text are slow on anything but ASCII."""
+_ONE_END: Final = bytes.maketrans(b"!?;:", b"....")
+"""One kind of mark that ends a phrase where a space follows it."""
 _MARKS: Final = bytes(
     byte for byte in range(128) if not chr(byte).isalnum() and chr(byte) not in "_\n"
 )
@@ -57,9 +65,10 @@ _DAYS: Final = {"monday", "tuesday", "wednesday", "thursday", "friday", "saturda
 _DATE_WORDS: Final = frozenset(
     {*_MONTHS, *_DAYS, *(name[:3] for name in _MONTHS | _DAYS), "sept", "st", "nd", "rd", "th"}
 )
-_LANES: Final = tuple(
-    sum(1 << (16 * bit) for bit in range(8) if byte >> bit & 1) for byte in range(256)
+_PLACES: Final = tuple(
+    sum(1 << (64 * number + bit) for number in range(PHRASES_LIMIT)) for bit in range(64)
 )
+"""For each bit of a digest: where it stands in all digests of a page, written one behind the other."""
 _BANDS: Final = tuple(
     (64 * band // (RADIUS + 1), 64 * (band + 1) // (RADIUS + 1)) for band in range(RADIUS + 1)
 )
@@ -122,13 +131,11 @@ def main_text(html: str, url: str = "", *, is_counted: bool = False) -> MainText
     `is_counted`: its URL is that of a date or of a page number, so that other dates and numbers in its text, which lead
     to its neighbours, say nothing of their own.
     """
-    text = html[:TEXT_LIMIT]
-    main = _MAIN.search(text)
-    text = _BOILERPLATE.sub(" ", main[1] if main else text).lower()
-    text = _phrases_apart(text)
-    whole = [phrase for line in text.split("\n") if (phrase := line.strip(" "))]
+    data = html[:TEXT_LIMIT].encode("utf-8", "replace").translate(_PLAIN)
+    main = _MAIN.search(data) if b"<main" in data else None
+    whole = _phrases(_without_boilerplate(main[1] if main else data))
+    text = "\n".join(whole)
     own = _own_words(url, is_counted=is_counted)
-    words = sum(phrase.count(" ") for phrase in whole) + len(whole)
     if is_counted:
         bare = [_without(phrase, own | _DATE_WORDS, has_numbers=False) for phrase in whole]
     else:
@@ -136,28 +143,41 @@ def main_text(html: str, url: str = "", *, is_counted: bool = False) -> MainText
         for word in own:
             if word in text:
                 bare = [_without(phrase, own) if word in phrase else phrase for phrase in bare]
+    words = text.count(" ") + len(whole)
     return MainText(tuple(whole), tuple(filter(None, bare)), words)
 
 
-def _phrases_apart(text: str) -> str:
-    """The words of a text, one space between them and a line to each phrase."""
-    # As bytes: tables for text are slow on anything but ASCII.
-    data = _TAG.sub(b"\n", text.encode("utf-8", "replace").translate(_ONE_LINE))
-    for end in _ENDS:
-        data = data.replace(end, b"\n")
-    data = data.translate(_NO_MARKS)
+def _without_boilerplate(data: bytes) -> bytes:
+    """A page without its comments, and without the elements that are no part of its main text."""
+    kept, start = [], 0
+    opening = _OPENING.search(data)
+    while opening is not None:
+        closing = _CLOSING.get(opening[1], _COMMENT_END).search(data, opening.end())
+        if closing is not None:
+            kept.append(data[start : opening.start()])
+            start = closing.end()
+        opening = _OPENING.search(data, opening.end() if closing is None else start)
+    return b" ".join([*kept, data[start:]])
+
+
+def _phrases(data: bytes) -> list[str]:
+    """The phrases of a text with tags: words with one space between them, without marks."""
+    data = _TAG.sub(b"\n", data).translate(_ONE_END).replace(b". ", b"\n")
+    text = _single_spaced(data.translate(_NO_MARKS)).decode()
+    lines = (text if text.isascii() else text.lower()).split("\n")
+    return [phrase for line in lines if (phrase := line.strip(" "))]
+
+
+def _single_spaced(data: bytes) -> bytes:
     while b"  " in data:
         data = data.replace(b"  ", b" ")
-    return data.decode()
+    return data
 
 
 def _without(phrase: str, dropped: frozenset[str], *, has_numbers: bool = True) -> str:
     """A phrase without some of its words, and perhaps without its numbers."""
-    return " ".join(
-        word
-        for word in phrase.split(" ")
-        if word not in dropped and (has_numbers or not word.isdecimal())
-    )
+    words = [word for word in phrase.split(" ") if word not in dropped]
+    return " ".join(words if has_numbers else [word for word in words if not word.isdecimal()])
 
 
 def _own_words(url: str, *, is_counted: bool) -> frozenset[str]:
@@ -173,12 +193,14 @@ def likeness_of(text: MainText) -> Likeness:
         hashlib.blake2b(phrase.encode(), digest_size=8).digest()
         for phrase in text.bare[:PHRASES_LIMIT]
     ]
+    digest = _digest("\n".join(text.phrases).encode())
+    is_bare = text.bare == text.phrases
     return Likeness(
-        _digest("\n".join(text.phrases).encode()),
-        _digest("\n".join(text.bare).encode()),
+        digest,
+        digest if is_bare else _digest("\n".join(text.bare).encode()),
         _simhash(digests),
         text.words,
-        tuple(int.from_bytes(digest, "big") for digest in digests),
+        struct.unpack(f">{len(digests)}Q", b"".join(digests)),
     )
 
 
@@ -192,18 +214,13 @@ def _digest(text: bytes) -> int:
 
 
 def _simhash(digests: Sequence[bytes]) -> int:
-    """The bits that most of the digests have set. Eight counters of 16 bits are added in one step."""
-    sums = [0] * 8
-    lanes = _LANES
-    for digest in digests:
-        for index, byte in enumerate(digest):
-            sums[index] += lanes[byte]
+    """The bits that most of the digests have set; of `PHRASES_LIMIT` digests at the most."""
+    together = int.from_bytes(b"".join(digests), "big")
     half = len(digests) / 2
     result = 0
-    for index, lane in enumerate(sums):
-        for bit in range(8):
-            if (lane >> (16 * bit) & 0xFFFF) > half:
-                result |= 1 << (8 * (7 - index) + bit)
+    for bit, places in enumerate(_PLACES):
+        if (together & places).bit_count() > half:
+            result |= 1 << bit
     return result - (1 << 64) if result >> 63 else result
 
 
