@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 EPILOG: Final = (
     "Name one thing: a URL, which is let go whatever rule holds it back; a family, as `frontier"
-    " families` writes it; or an origin, with all that rules about traps hold on it. A family or"
-    " origin is not held again in this run. The run must not be at work; resume it, and what was let"
+    " families` writes it; an origin, with all that rules about traps hold on it; or a rule, as the"
+    " report writes it (trap.sort, budget.origin_urls), with all that it holds, or what it holds in"
+    " the family or on the origin named beside it. What traps held is not held again in this run;"
+    " budgets hold for what is discovered from then on. The run must not be at work; resume it, and what was let"
     " go is fetched. Exit status: 0 something was let go, 1 nothing of it is held back, 2 bad usage."
 )
 
@@ -29,14 +31,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", nargs="?", metavar="URL")
     parser.add_argument("--family", metavar="SHAPE", help="the family with this shape")
     parser.add_argument("--origin", metavar="ORIGIN", help="this origin, or the family there only")
+    parser.add_argument("--rule", metavar="RULE", help="what this rule holds, a budget's too")
 
 
 def _run(invocation: Invocation) -> int:
     from scrapy_frontier.frontier.release import release
 
     options = invocation.options
-    if (options.url is None) == (options.family is None and options.origin is None):
-        raise ConfigError("name a URL, or --family, or --origin (with --family: that family there)")
+    is_group = any((options.family, options.origin, options.rule))
+    if (options.url is not None) == is_group:
+        raise ConfigError(
+            "name a URL, or --family, --origin or --rule (together: what all of them name)"
+        )
     with invocation.view() as view:
         run_id = view.run_id
         wanted = _wanted(invocation, view.connection, run_id)
@@ -56,7 +62,8 @@ def _wanted(invocation: Invocation, connection: object, run_id: int) -> Wanted |
 
     options = invocation.options
     if options.url is None:
-        return Wanted(options.origin and options.origin.rstrip("/"), options.family)
+        origin = options.origin and options.origin.rstrip("/")
+        return Wanted(origin, options.family, rule=options.rule)
     found = look_up(connection, run_id, options.url)  # type: ignore[arg-type]
     numbers = tuple(one.identity_id for one in found.identities)
     return Wanted(identities=numbers) if numbers else None

@@ -307,7 +307,7 @@ class Dispatch:
             assert isinstance(head, Head)
             self.promotion.forget(head.identity_id)
             breach = self._spending.breach(head.origin.partition(" (")[0])
-            if breach is not None:
+            if breach is not None and not self._is_released(head):
                 self._schedule.cancel(pick.gate_key, now)
                 self._writer.send(HoldBack(head.identity_id, breach, milliseconds(now)))
                 self._count(head, -1)
@@ -338,6 +338,9 @@ class Dispatch:
         """A head has joined the queue, or has left it."""
         self.scheduled += change
         self.by_band[self._schedule.bands.band_of(head.rank)] += change
+
+    def _is_released(self, head: Head) -> bool:
+        return self.families is not None and head.identity_id in self.families.released
 
     def _brake(self, head: Head) -> Reason | None:
         return None if self.families is None else self.families.hold(head)

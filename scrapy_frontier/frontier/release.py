@@ -34,21 +34,25 @@ CHUNK: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be let go: identities by their number, or what rules about traps hold on an origin or in a family."""
+    """What is to be let go: identities by their number, or what a rule holds on an origin or in a family.
+
+    Without a `rule`, that is every rule about traps.
+    """
 
     origin: str | None = None
     family: str | None = None
     identities: tuple[int, ...] = ()
+    rule: str | None = None
 
     def covers(self, url: str, detail: str | None) -> bool:
-        """Whether a URL that a rule about traps holds is meant."""
+        """Whether a URL that such a rule holds is meant."""
         if self.origin is not None and origin_of(url) != self.origin:
             return False
         return self.family is None or json.loads(detail or "{}").get("family") == self.family
 
     def inputs(self) -> dict[str, Any]:
         """What was asked for, as the reason keeps it."""
-        named = {"origin": self.origin, "family": self.family}
+        named = {"origin": self.origin, "family": self.family, "rule": self.rule}
         return {name: value for name, value in named.items() if value is not None}
 
 
@@ -66,7 +70,8 @@ _HELD: Final = (
     "SELECT c.identity_id, i.url, t.detail FROM current AS c"
     " JOIN identity AS i ON i.identity_id = c.identity_id"
     " JOIN reason AS r ON r.reason_id = c.reason_id JOIN transition AS t ON t.seq = c.last_seq"
-    f" WHERE c.run_id = :run AND c.state = {State.DEFERRED:d} AND r.code LIKE '{TRAP}%'"
+    f" WHERE c.run_id = :run AND c.state = {State.DEFERRED:d}"
+    f" AND (r.code = :rule OR (:rule = '' AND r.code LIKE '{TRAP}%'))"
     " AND c.identity_id > :last ORDER BY c.identity_id LIMIT :limit"
 )
 _DEFERRED: Final = (
@@ -132,7 +137,7 @@ def _numbers(connection: Connection, run_id: int, wanted: Wanted) -> Iterator[in
         return
     last = 0
     while True:
-        query = {"run": run_id, "last": last, "limit": CHUNK}
+        query = {"run": run_id, "last": last, "limit": CHUNK, "rule": wanted.rule or ""}
         part = connection.execute(text(_HELD), query).all()
         if not part:
             return
@@ -152,7 +157,8 @@ def _families(connection: Connection, run_id: int, wanted: Wanted) -> dict[int, 
     for family_id, name, rule in connection.execute(query):
         origin, _, shape = name.partition(" ")
         is_meant = shape == wanted.family if wanted.family is not None else rule is not None
-        if is_meant and wanted.origin in (None, origin):
+        has_rule = wanted.rule in (None, f"{TRAP}{rule}")
+        if is_meant and has_rule and wanted.origin in (None, origin):
             found[family_id] = name
     return found
 

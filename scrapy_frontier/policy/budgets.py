@@ -51,6 +51,17 @@ PENDING: Final = "budget.pending"
 
 PLACE_SETTING: Final = "FRONTIER_PLACE_BUDGETS"
 
+SETTING_OF: Final[Mapping[str, str]] = {
+    URLS: "FRONTIER_MAX_URLS",
+    ORIGIN_URLS: "FRONTIER_MAX_URLS_PER_ORIGIN",
+    QUERIES: "FRONTIER_MAX_QUERIES_PER_PATH",
+    PLACE_URLS: PLACE_SETTING,
+    PLACE_QUERIES: PLACE_SETTING,
+    PLACE_DEPTH: PLACE_SETTING,
+    ORIGIN_BYTES: "FRONTIER_MAX_BYTES_PER_ORIGIN",
+}
+"""The setting that, raised, lets go on resume what a budget holds. `PENDING` lets go by itself."""
+
 _PLACE_KEYS: Final = ("place", "urls", "depth", "queries")
 
 

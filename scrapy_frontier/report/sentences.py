@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from scrapy_frontier.policy.budgets import PENDING, SETTING_OF
 from scrapy_frontier.policy.robots import ROBOTS_PENDING
+from scrapy_frontier.report.families import TRAP
 from scrapy_frontier.report.health import closed_sentence, pace_words
 from scrapy_frontier.report.instants import clock, iso
+from scrapy_frontier.report.layout import printable
 from scrapy_frontier.report.robots.records import robots_origin
 from scrapy_frontier.report.robots.words import exclusion, robots_gate
 from scrapy_frontier.states import Disposition, State
@@ -45,8 +48,9 @@ def state_sentence(
             why = f": {line}" if line else _inputs(last)
             return f"It is excluded by the rule {last.reason or 'that has no name'}{why}."
         case State.DEFERRED.label:
-            until = f"until {clock(due_at)}" if due_at else _release(last.reason)
-            return f"It is held back by the rule {last.reason or 'that has no name'} {until}."
+            until = f"until {clock(due_at)}" if due_at else _release(last)
+            why = _held_for(last)
+            return f"It is held back by the rule {last.reason or 'that has no name'}{why} {until}."
         case State.RETRYABLE.label:
             return f"Its last attempt failed{rule}; it is tried again {_when(due_at)}."
         case State.FETCHING.label if is_live:
@@ -104,10 +108,33 @@ def _when(due_at: str | None) -> str:
     return f"not before {clock(due_at)}" if due_at else "as soon as its turn comes"
 
 
-def _release(rule: str | None) -> str:
-    if rule == ROBOTS_PENDING:
+def _held_for(last: Step) -> str:
+    """The family that a trap holds, or the part of the run whose budget is spent."""
+    detail = last.detail if isinstance(last.detail, dict) else {}
+    if _is_trap(last) and detail.get("family"):
+        return f", as are others of its family {printable(str(detail['family']))},"
+    if last.reason in SETTING_OF and "limit" in detail:
+        part = printable(str(detail.get("pattern") or "the run"))
+        return f" (limit {detail['limit']:,} for {part})"
+    return ""
+
+
+def _release(last: Step) -> str:
+    """What lets a held URL go."""
+    if last.reason == ROBOTS_PENDING:
         return "until its origin's robots.txt is there"
+    if last.reason == PENDING:
+        return "until there is room in the queue"
+    setting = SETTING_OF.get(last.reason or "")
+    if setting is not None:
+        return f"until {setting} is raised, or `scrapy frontier release` lets it go"
+    if _is_trap(last):
+        return "until `scrapy frontier release` lets it, its family or its origin go"
     return "until it is released"
+
+
+def _is_trap(last: Step) -> bool:
+    return (last.reason or "").startswith(TRAP)
 
 
 def _fate(is_over: bool) -> str:

@@ -16,10 +16,12 @@ from test_crawl_traps import SETTINGS, Tame
 
 from scrapy_frontier.cli import main
 from scrapy_frontier.frontier.release import Wanted, release
+from scrapy_frontier.policy.traps import Traps
 from scrapy_frontier.report.families import FamilyAccount, families
 from scrapy_frontier.store.opening import open_store
-from scrapy_frontier.testing.zoo import serve
-from scrapy_frontier.testing.zoo.endless import Calendar, SortOrders
+from scrapy_frontier.testing import page
+from scrapy_frontier.testing.zoo import TrapSite, serve
+from scrapy_frontier.testing.zoo.endless import Calendar, Facets, SortOrders
 
 PROJECT = Path(__file__).parents[2] / "example_project"
 
@@ -133,6 +135,58 @@ async def test_one_url_is_released_by_the_command(lab: Lab, capsys: Any) -> None
     second = await tame(lab)
     assert second.fate(url).end == "succeeded"
     assert second.coverage.identities.deferred["trap.sort"] == deferred - 1
+
+
+async def test_what_a_budget_holds_is_released_by_its_rule(lab: Lab, capsys: Any) -> None:
+    """The limit stays in force: it holds what is discovered after the release."""
+    lab.main.on("/", page("start", [f"/{number}" for number in range(9)]))
+    lab.main.otherwise = page("any", ["/later"])
+    settings = {"FRONTIER_MAX_URLS_PER_ORIGIN": 1}
+    first = await lab.crawl(Tame, {**settings, "FRONTIER_MAX_URLS": 50}, seeds=[lab.main / ""])
+    assert first.coverage.identities.deferred == {"budget.origin_urls": 9}
+    store = ["--store", first.store_url]
+    assert main(["release", "--rule", "trap.sort", *store]) == 1
+    assert main(["release", "--rule", "budget%", *store]) == 1
+    assert main(["release", "--rule", "budget.origin_urls", "--origin", "http://b", *store]) == 1
+    assert main(["release", "--rule", "budget.origin_urls", *store]) == 0
+    assert "Let go 9 URLs" in capsys.readouterr().out
+    second = await lab.crawl(Tame, settings, seeds=[lab.main / ""])
+    second.assert_sound()
+    assert second.run_id == first.run_id
+    assert set(second.log.hits_by_path()) == {"/", *(f"/{number}" for number in range(9))}
+    assert second.coverage.identities.deferred == {"budget.origin_urls": 1}
+    assert second.fate(lab.main / "later").reason == "budget.origin_urls"
+
+
+async def test_what_the_bytes_of_an_origin_hold_is_fetched_once_released(lab: Lab) -> None:
+    lab.main.on("/", page("start", [f"/{number}" for number in range(9)]))
+    lab.main.otherwise = page("any")
+    settings = {"FRONTIER_MAX_BYTES_PER_ORIGIN": 1}
+    first = await lab.crawl(Tame, settings, seeds=[lab.main / ""])
+    assert first.coverage.identities.deferred == {"budget.origin_bytes": 9}
+    with open_store(first.store_url) as store:
+        found = release(store, first.run_id, Wanted(rule="budget.origin_bytes"))
+    assert found.identities == 9
+    second = await lab.crawl(Tame, settings, seeds=[lab.main / ""])
+    second.assert_exhausted()
+    assert second.coverage.identities.deferred == {}
+
+
+@pytest.mark.parametrize("make", [SortOrders, Facets, Calendar])
+async def test_the_families_in_the_store_are_those_of_the_ledger(
+    lab: Lab, make: type[TrapSite]
+) -> None:
+    """Numbers of families are folds: a rebuild from the URLs alone gives the same groups."""
+    serve(make(40), lab.main)
+    crawl = await tame(lab)
+    rows = crawl.rows(
+        "SELECT i.url, f.name FROM identity AS i JOIN family AS f ON f.family_id = i.family_id"
+        " WHERE i.run_id = f.run_id ORDER BY i.identity_id"
+    )
+    rebuilt = Traps(2026)
+    names = [f"{lab.main.url} {rebuilt.refer(url, lab.main.url).shape}" for url, _ in rows]
+    assert len(rows) > 40
+    assert names == [name for _, name in rows]
 
 
 async def test_the_command_shows_families_with_their_evidence(lab: Lab, capsys: Any) -> None:

@@ -82,6 +82,40 @@ def test_a_held_back_url_names_the_rule(ledger: Ledger) -> None:
     assert sentence == "It is held back by the rule budget.family until it is released."
 
 
+@pytest.mark.parametrize(
+    ("rule", "detail", "words"),
+    [
+        (
+            "trap.sort",
+            '{"family": "/list?sort={text}", "dry": 5}',
+            "trap.sort, as are others of its family /list?sort={text}, until"
+            " `scrapy frontier release` lets it, its family or its origin go.",
+        ),
+        (
+            "budget.origin_urls",
+            '{"pattern": "http://h.example", "limit": 4000, "used": 4000}',
+            "budget.origin_urls (limit 4,000 for http://h.example) until"
+            " FRONTIER_MAX_URLS_PER_ORIGIN is raised, or `scrapy frontier release` lets it go.",
+        ),
+        (
+            "budget.urls",
+            '{"pattern": "", "limit": 5, "used": 5}',
+            "budget.urls (limit 5 for the run) until FRONTIER_MAX_URLS is raised, or"
+            " `scrapy frontier release` lets it go.",
+        ),
+        ("budget.pending", '{"pattern": "", "limit": 5}', "until there is room in the queue."),
+    ],
+)
+def test_what_traps_and_budgets_hold_names_what_is_held_and_what_releases_it(
+    ledger: Ledger, rule: str, detail: str, words: str
+) -> None:
+    """The family or the limit, and the way out."""
+    ledger.refer(URL, verdict=Verdict(Event.DEFER, Reason(rule, detail)))
+    sentence = only(explained(ledger)).state_sentence
+    assert sentence.startswith(f"It is held back by the rule {rule}")
+    assert sentence.endswith(words)
+
+
 def test_an_excluded_url_names_the_rule_and_its_inputs(ledger: Ledger) -> None:
     """The text of the rule that decided stands in the sentence."""
     reason = Reason("scope.path", '{"rule": "exclude /page"}')
