@@ -59,8 +59,8 @@ def seeds_of(folder: Path) -> list[str]:
 
 
 def measure(folder: Path, limit: int = 100_000) -> Walk:
-    """Crawl one tree."""
-    return walk(site_of(folder), limit=limit)
+    """Crawl one tree, from its entry page and from every page of it."""
+    return walk(site_of(folder), limit=limit, seeds=seeds_of(folder))
 
 
 def main() -> None:

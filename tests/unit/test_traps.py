@@ -117,6 +117,29 @@ def test_a_permutation_that_brings_another_page_takes_the_suspicion_back() -> No
         traps.fetched(url, ORIGIN, content, 0)
 
 
+def test_a_copy_of_a_copy_does_not_take_the_suspicion_back() -> None:
+    """`/0/print/print` is like `/0`, not like `/0/print`, which it was found on and is like `/0` too."""
+    traps = Traps(2026)
+    for number in range(4):
+        page = f"{ORIGIN}/{number}"
+        for url in (page, f"{page}/print", f"{page}/print/print"):
+            traps.refer(url, ORIGIN)
+            is_copy = url != page
+            content = Content(
+                traps.family_of(url, ORIGIN),
+                digest=number,
+                is_read=True,
+                is_judged=True,
+                is_same=is_copy,
+                is_exact=is_copy,
+                like=page if is_copy else "",
+            )
+            traps.fetched(url, ORIGIN, content, outside=0)
+    brake = traps.hold(f"{ORIGIN}/3/print/print", ORIGIN)
+    assert brake is not None
+    assert (brake.rule, brake.inputs["dry"]) == ("trailing", RULES["trailing"])
+
+
 def test_a_family_that_brings_new_pages_is_not_held() -> None:
     traps = Traps(2026)
     for number in range(100):

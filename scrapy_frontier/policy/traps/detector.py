@@ -77,6 +77,8 @@ class Traps:
         self._suspects: Recent[str, tuple[Suspicion, ...]] = Recent(SUSPECTS_LIMIT)
         self._facets: Recent[tuple[str, str], set[frozenset[str]]] = Recent(8192)
         self._copies: Recent[tuple[str, int], int] = Recent(KNOWN_LIMIT)
+        self._originals: Recent[int, str] = Recent(KNOWN_LIMIT)
+        """By URL that has proved to be a copy: the one that it is a copy of."""
         self._mirrors = Mirrors()
 
     @property
@@ -116,6 +118,7 @@ class Traps:
         changed = self._mirrors.note(url, origin, content, bool(suspicions))
         if content.is_copy:
             changed += self._note_copy(origin, content.digest)
+            self._originals.put(hash((origin, found.plain)), _plain_of(content.like))
         if not self._note_suspicions(suspicions, content, outside, changed):
             noted = self._family_of(origin, found)
             is_dry = not outside and content.is_dry(NOVELTY.get(noted.rule))
@@ -150,7 +153,8 @@ class Traps:
         for suspicion in suspicions:
             if suspicion.rule == family.SOFT_404:
                 continue
-            is_confirmed = _is_confirmed(suspicion, content, outside)
+            original = self._originals.get(hash((suspicion.family.origin, suspicion.like)))
+            is_confirmed = _is_confirmed(suspicion, content, outside, original)
             if suspicion.family.note(is_dry=is_confirmed) is not None:
                 changed.append(suspicion.family)
             is_copy = is_copy or is_confirmed
@@ -234,12 +238,16 @@ class Traps:
         directories = found.directories
         if len(directories) > 8 or "?" in found.plain:
             return None
+        above = "/" + "/".join(directories) + "/" * found.last.endswith("/")
+        is_again = directories[-1:] == (found.last.rstrip("/"),)
+        if is_again and self._is_known(origin, above):
+            # `/page/print/print` is to `/page/print` what that is to `/page`: one brake holds both.
+            return family.TRAILING, above
         for index in range(len(directories)):
-            above = "/".join(directories[:index] + directories[index + 1 :])
-            shorter = f"/{above}/{found.last}" if above else f"/{found.last}"
+            others = "/".join(directories[:index] + directories[index + 1 :])
+            shorter = f"/{others}/{found.last}" if others else f"/{found.last}"
             if self._is_known(origin, shorter):
                 return family.NESTED, shorter
-        above = "/" + "/".join(directories) + "/" * found.last.endswith("/")
         is_index = found.last.startswith(("index.", "default."))
         if directories and not is_index and self._is_known(origin, above):
             return family.TRAILING, above
@@ -292,9 +300,12 @@ def _links_of(text: str) -> str:
     return f"(links of {text})"
 
 
-def _is_confirmed(suspicion: Suspicion, content: Content, outside: int) -> bool:
+def _is_confirmed(
+    suspicion: Suspicion, content: Content, outside: int, original: str | None
+) -> bool:
     """Whether a URL that was suspected to be a copy has proved to be one, of the very page that it was said to copy.
 
+    Or of the `original` of that page, where that is a copy itself: `/page/print/print` of `/page`, as `/page/print` is.
     Where no text is looked at, a suspicion that is plain from the URL alone stands, unless the page brought new URLs.
     """
     if not content.is_read:
@@ -303,7 +314,7 @@ def _is_confirmed(suspicion: Suspicion, content: Content, outside: int) -> bool:
         return content.is_exact or content.is_near
     if not (content.is_exact or (content.is_near and suspicion.rule in family.PLAIN_VARIANTS)):
         return False
-    return _plain_of(content.like) == suspicion.like
+    return _plain_of(content.like) in (suspicion.like, original)
 
 
 def _plain_of(url: str) -> str:

@@ -135,7 +135,7 @@ class TrailingSegments(TrapSite):
     """Each article has a printable form, and so has that, and so on."""
 
     name = "trailing segments"
-    rules = frozenset({"repeat", "nested"})
+    rules = frozenset({"trailing", "repeat"})
 
     def name_of(self, target: str) -> str:
         return re.sub(r"(?:/print)+$", "", target)
