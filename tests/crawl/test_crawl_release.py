@@ -187,6 +187,11 @@ async def test_the_families_in_the_store_are_those_of_the_ledger(
     names = [f"{lab.main.url} {rebuilt.refer(url, lab.main.url).shape}" for url, _ in rows]
     assert len(rows) > 40
     assert names == [name for _, name in rows]
+    out = lab.folder / "identities.jsonl"
+    command = ["export", "identities", "-o", str(out), "--format", "jsonl"]
+    assert main([*command, "--store", crawl.store_url]) == 0
+    exported = map(json.loads, out.read_text("utf-8").splitlines())
+    assert {one["url"]: one["family"] for one in exported if one["family"]} == dict(rows)
 
 
 async def test_the_command_shows_families_with_their_evidence(lab: Lab, capsys: Any) -> None:

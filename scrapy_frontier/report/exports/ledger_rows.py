@@ -29,8 +29,10 @@ _TRANSITIONS: Final = (
     " WHERE t.seq > :after AND t.seq <= :upto ORDER BY t.seq"
 )
 _IDENTITIES: Final = (
-    "SELECT i.identity_id, i.run_id, i.key, i.method, i.url, o.origin, i.kind, i.depth, i.source_id"
+    "SELECT i.identity_id, i.run_id, i.key, i.method, i.url, o.origin, i.kind, i.depth, i.source_id,"
+    " f.name AS family"
     " FROM identity AS i JOIN origin AS o ON o.origin_id = i.origin_id"
+    " LEFT JOIN family AS f ON f.family_id = i.family_id"
     " WHERE i.run_id = :run AND i.identity_id > :after AND i.identity_id <= :upto"
     " ORDER BY i.identity_id"
 )
@@ -100,6 +102,7 @@ def identities(
                 label(ReferenceKind, row.kind),
                 row.depth,
                 row.source_id or None,
+                row.family,
                 label(State, stand.state),
                 label(Disposition, stand.disposition) if stand.disposition else None,
                 codes[stand.reason_id] if stand.reason_id else None,

@@ -106,6 +106,7 @@ SUBJECTS: Final[dict[str, Subject]] = {
                 kind=_TEXT,
                 depth=_INTEGER,
                 source=_INTEGER,
+                family=_TEXT,
                 state=_TEXT,
                 disposition=_TEXT,
                 reason=_TEXT,
