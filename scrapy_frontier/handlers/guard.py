@@ -1,0 +1,258 @@
+"""Watches one page: answers its requests, and stops it from going anywhere.
+
+The main frame is given its document once. Every other request of the page, its frames and its pop-ups comes here; those
+that are allowed are fetched by whoever renders, outside the browser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from playwright.async_api import Error as PlaywrightError
+
+from scrapy_frontier.handlers.failures import RenderError, failure_of
+from scrapy_frontier.handlers.rendered import Document, Header, Navigation, Seen, SubRequest
+from scrapy_frontier.policy.rendering import BYTES, TYPE
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Download, Frame, Page, Request, Route
+
+    from scrapy_frontier.policy.rendering import PageSpending
+
+logger = logging.getLogger(__name__)
+
+EVERYTHING: Final = re.compile("")
+
+_NOT_PASSED_ON: Final = frozenset(
+    {"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"}
+)
+
+LINES_KEPT: Final = 10_000
+"""Sub-requests of one page that are listed; a page that asks on and on is counted, not listed."""
+
+
+class Refused(Exception):
+    """A sub-request is not sent, or brings nothing; `outcome` says why."""
+
+    def __init__(self, outcome: str) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+
+class Fetched:
+    """The answer to a sub-request."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, status: int, headers: list[Header], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+Fetch = Callable[[str, str, Mapping[str, str], bytes, int], Awaitable[Fetched]]
+"""Fetches (URL, method, headers, body, most bytes). Raises `Refused`."""
+
+
+class Guard:
+    """One page's guard. `show_work` is called whenever the page gets on."""
+
+    def __init__(
+        self,
+        document: Document,
+        spending: PageSpending,
+        fetch: Fetch,
+        show_work: Callable[[], None],
+    ) -> None:
+        self.document = document
+        self.spending = spending
+        self.seen = Seen()
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the page would leave, or cannot go on; with `failure` in the latter case."""
+        self.failure: RenderError | None = None
+        self._fetch = fetch
+        self._show_work = show_work
+        self._page: Page | None = None
+        self._is_given = False
+        self._is_over = False
+        self._under_way = 0
+        self._last_at = 0.0
+
+    async def install(self, page: Page) -> None:
+        """Stand before every request of the page's context. Raises Playwright's error where that cannot be."""
+        self._page = page
+        context: BrowserContext = page.context
+        await context.route(EVERYTHING, self._route)
+        page.on("crash", lambda _: self.fail("crashed", "the renderer has crashed"))
+        page.on("close", lambda _: self.fail("closed", "the page was closed"))
+        context.on("close", lambda _: self.fail("closed", "the context was closed"))
+        page.on("framenavigated", self._moved)
+        page.on("download", self._download)
+
+    def over(self) -> None:
+        """The page is rendered: what it still asks for is refused, what becomes of it is no matter."""
+        self._is_over = True
+
+    def reopen(self) -> None:
+        """The spider keeps the page: its requests are answered as before."""
+        self._is_over = False
+
+    def fail(self, kind: str, message: str) -> None:
+        """The page cannot go on."""
+        if not self._is_over and self.failure is None:
+            self.failure = RenderError(kind, f"{self.document.url}: {message}")
+            self._end()
+
+    async def quiet(self, for_s: float) -> None:
+        """Wait until nothing has been under way for so long."""
+        loop = asyncio.get_running_loop()
+        self._last_at = self._last_at or loop.time()
+        while True:
+            left_s = self._last_at + for_s - loop.time()
+            if not self._under_way and left_s <= 0:
+                return
+            await asyncio.sleep(max(0.01, left_s))
+
+    def _end(self) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    async def _route(self, route: Route, request: Request) -> None:
+        try:
+            await self._answer(route, request)
+        except PlaywrightError as error:
+            # The page is gone, or this request is: there is nobody to answer.
+            logger.debug(
+                "%s of %s has gone: %s",
+                request.url,
+                self.document.url,
+                failure_of(error),
+                extra={"action": "render_request_gone"},
+            )
+        except Exception as error:
+            logger.exception(
+                "The guard of %s has failed at %s and closes the page",
+                self.document.url,
+                request.url,
+                extra={"action": "render_guard_failed"},
+            )
+            self.fail("guard", repr(error))
+            await _abort(route)
+
+    async def _answer(self, route: Route, request: Request) -> None:
+        frame = _frame_of(request)
+        if request.is_navigation_request() and (frame is None or frame.parent_frame is None):
+            if frame is None or self._page is None or frame != self._page.main_frame:
+                self.seen.popups.append(request.url)
+                await _abort(route)
+            elif self._is_given:
+                self._leave(request)
+                await _abort(route)
+            else:
+                self._is_given = True
+                await self._give(route)
+        else:
+            await self._sub_request(route, request)
+
+    async def _give(self, route: Route) -> None:
+        """The first navigation is the renderer's own: it is given the document."""
+        document = self.document
+        headers = _headers(document.headers, without={"set-cookie", "refresh"})
+        await route.fulfill(status=document.status, headers=headers, body=document.body)
+        self._show_work()
+
+    def _leave(self, request: Request) -> None:
+        """The page would go elsewhere: that ends it, and is for the frontier to decide."""
+        if self.seen.navigation is not None or self._is_over:
+            return
+        body = request.post_data_buffer or b""
+        content_type = request.headers.get("content-type", "")
+        self.seen.navigation = Navigation(request.url, request.method, body, content_type)
+        self._end()
+
+    async def _sub_request(self, route: Route, request: Request) -> None:
+        line = SubRequest(request.url, request.method, request.resource_type)
+        line.outcome = self.spending.ask(line.kind) if not self._is_over else "render.over"
+        if line.outcome:
+            self._note(line)
+            # Any other code has Chromium put a page of its own into a frame.
+            await _abort(route, "aborted" if line.kind == "document" else "blockedbyclient")
+            return
+        self._under_way += 1
+        try:
+            await self._fulfil(route, request, line)
+        finally:
+            self._under_way -= 1
+            self._last_at = asyncio.get_running_loop().time()
+            self._note(line)
+            self._show_work()
+
+    async def _fulfil(self, route: Route, request: Request, line: SubRequest) -> None:
+        try:
+            fetched = await self._fetch(
+                request.url,
+                request.method,
+                request.headers,
+                request.post_data_buffer or b"",
+                self.spending.bytes_left,
+            )
+        except Refused as refused:
+            line.outcome = refused.outcome
+            if line.outcome == BYTES:
+                self.spending.reach(BYTES)
+            await _abort(route, "aborted" if line.kind == "document" else "failed")
+            return
+        line.size = len(fetched.body)
+        line.outcome = self.spending.take(line.size) or f"http.{fetched.status}"
+        if line.outcome == BYTES:
+            await _abort(route, "aborted" if line.kind == "document" else "blockedbyclient")
+            return
+        await route.fulfill(
+            status=fetched.status, headers=_headers(fetched.headers), body=fetched.body
+        )
+
+    def _note(self, line: SubRequest) -> None:
+        if len(self.seen.requests) < LINES_KEPT:
+            self.seen.requests.append(line)
+
+    def _moved(self, frame: Frame) -> None:
+        if self._page is None or frame != self._page.main_frame:
+            return
+        here = frame.url.partition("#")[0]
+        if here != self.document.url.partition("#")[0] and here.startswith("http"):
+            self.seen.history.append(frame.url)
+
+    def _download(self, download: Download) -> None:
+        self.seen.downloads.append(download.url)
+
+
+def is_forbidden_type(line: SubRequest) -> bool:
+    """Whether a sub-request was refused for its type alone, as most pictures are."""
+    return line.outcome == TYPE
+
+
+def _frame_of(request: Request) -> Frame | None:
+    """The frame of a request; None for the first one of a page that is only just coming to be, a pop-up."""
+    try:
+        return request.frame
+    except PlaywrightError:
+        return None
+
+
+async def _abort(route: Route, code: str = "aborted") -> None:
+    await route.abort(code)
+
+
+def _headers(found: Any, without: frozenset[str] | set[str] = frozenset()) -> dict[str, str]:
+    """Headers as Playwright takes them: several of a name on lines of their own."""
+    headers: dict[str, str] = {}
+    for name, value in found:
+        lower = name.lower()
+        if lower not in _NOT_PASSED_ON and lower not in without:
+            joint = "\n" if lower == "set-cookie" else ", "
+            headers[lower] = f"{headers[lower]}{joint}{value}" if lower in headers else value
+    return headers

@@ -1,0 +1,90 @@
+"""What goes into the browser and what comes out of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+Header = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that is to be rendered: what came over the wire, its content coding undone."""
+
+    url: str
+    status: int
+    headers: Sequence[Header]
+    body: bytes
+
+
+@dataclass(slots=True)
+class SubRequest:
+    """A request of a page for something else than its document.
+
+    `outcome` is `http.{status}`, or the rule that forbade it, or the name of the fault it ended with.
+    """
+
+    url: str
+    method: str
+    kind: str
+    outcome: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Navigation:
+    """Where a script, a form or the page itself would have sent its visitor."""
+
+    url: str
+    method: str = "GET"
+    body: bytes = b""
+    content_type: str = ""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the guard has seen of one page."""
+
+    requests: list[SubRequest] = field(default_factory=list)
+    navigation: Navigation | None = None
+    popups: list[str] = field(default_factory=list)
+    downloads: list[str] = field(default_factory=list)
+    history: list[str] = field(default_factory=list)
+    """URLs that the page has put into the address bar without going there."""
+
+    def summary(self) -> dict[str, Any]:
+        """As plain data: counts by outcome and by origin, and what was not followed."""
+        from scrapy_frontier.identity import origin_of
+
+        return {
+            "requests": len(self.requests),
+            "by_outcome": dict(Counter(one.outcome for one in self.requests)),
+            "by_origin": dict(Counter(origin_of(one.url) for one in self.requests)),
+            "bytes": sum(one.size for one in self.requests),
+            "navigation": None if self.navigation is None else self.navigation.url,
+            "popups": list(self.popups),
+            "downloads": list(self.downloads),
+            "history": list(self.history),
+        }
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The list of sub-requests as plain data."""
+        return [asdict(one) for one in self.requests]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A rendered page. `reached` names the limit that cut it short, if one did."""
+
+    html: str
+    seen: Seen
+    reached: str
+    wall_s: float
+    cookies: Sequence[dict[str, Any]] = ()
+    has_new_cookies: bool = False
+    screenshot: bytes | None = None
+    page: Any = None
+    """Playwright's page, where the request asks to keep it (`playwright_include_page`)."""
