@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,7 @@ DISCOVERY: Final = "scrapy_frontier.spidermiddlewares.discovery.DiscoveryMiddlew
 REDIRECT: Final = "scrapy_frontier.downloadermiddlewares.redirect.RedirectMiddleware"
 META_REFRESH: Final = "scrapy_frontier.downloadermiddlewares.redirect.MetaRefreshMiddleware"
 RETRY: Final = "scrapy_frontier.downloadermiddlewares.retry.RetryMiddleware"
+RENDER: Final = "scrapy_frontier.downloadermiddlewares.render.RenderMiddleware"
 DEPTH: Final = "scrapy_frontier.spidermiddlewares.depth.DepthMiddleware"
 STATISTICS: Final = "scrapy_frontier.extensions.statistics.FrontierStatistics"
 
@@ -74,6 +76,7 @@ class Addon:
         _switch_off(settings, "SPIDER_MIDDLEWARES", UrlLengthMiddleware)
         _switch_off_throttle(settings)
         _add_slot(settings)
+        _add_rendering(settings)
         _warn_of_unused(settings)
 
 
@@ -165,6 +168,37 @@ def _add_slot(settings: BaseSettings) -> None:
     slots = {**settings.getdict("DOWNLOAD_SLOTS"), str(SLOT): SLOT_SETTINGS}
     priority = settings.getpriority("DOWNLOAD_SLOTS")
     settings.set("DOWNLOAD_SLOTS", slots, priority=max(priority or 0, 15))
+
+
+def _add_rendering(settings: BaseSettings) -> None:
+    """Render by our own middleware where scrapy-playwright is installed, whose handler would let pages out."""
+    chosen = FrontierSettings.from_settings(settings).render
+    if find_spec("scrapy_playwright") is None:
+        if chosen == "all":
+            raise ConfigError(
+                "FRONTIER_RENDER = 'all' needs scrapy-playwright: install scrapy-frontier[playwright]"
+            )
+        return
+    if chosen == "none":
+        return
+    settings.setdefault_in_component_priority_dict(
+        "DOWNLOADER_MIDDLEWARES", load_object(RENDER), 585
+    )
+    stock = load_object("scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler")
+    for scheme, path in list(settings.getdict("DOWNLOAD_HANDLERS").items()):
+        handler = load_object(path) if path is not None else None
+        if isinstance(handler, type) and issubclass(handler, stock):
+            own = settings.getdict("DOWNLOAD_HANDLERS_BASE")[scheme]
+            settings.set_in_component_priority_dict("DOWNLOAD_HANDLERS", scheme, own)
+            level = logging.INFO if handler is stock else logging.WARNING
+            logger.log(
+                level,
+                "%s for %s in DOWNLOAD_HANDLERS is not used: pages are fetched by %s, and rendered by the frontier",
+                path,
+                scheme,
+                own,
+                extra={"action": "component_replaced"},
+            )
 
 
 def _warn_of_unused(settings: BaseSettings) -> None:

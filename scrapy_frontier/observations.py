@@ -18,6 +18,7 @@ from scrapy_frontier.identity.references import Reference
 
 _of_requests: WeakKeyDictionary[Request, Reference] = WeakKeyDictionary()
 _on_pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
+_unfollowed: WeakKeyDictionary[Response, list[Reference]] = WeakKeyDictionary()
 
 
 class _Page:
@@ -70,3 +71,13 @@ def remember_references(page: Response, references: Iterable[Reference]) -> None
 def observed_references(page: Response) -> list[Reference]:
     """Return what the extractors found on a page, accepted and rejected, repeated as found."""
     return list(_on_pages[page].counts.elements()) if page in _on_pages else []
+
+
+def remember_unfollowed(page: Response, references: Iterable[Reference]) -> None:
+    """Keep where a rendered page would have led its visitor."""
+    _unfollowed[page] = list(references)
+
+
+def unfollowed_references(page: Response) -> list[Reference]:
+    """Where a rendered page would have led its visitor, and nobody was led."""
+    return _unfollowed.get(page, [])

@@ -6,10 +6,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import field
 from typing import Any, Final
 
 DEFAULT_BAND_SHARES: Final = (64, 32, 16, 8, 4, 2, 1)
+
+
+def setting(
+    default: Any, reader: Callable[[Any], Any], meaning: str, *, shown: str | None = None
+) -> Any:
+    """A field of the settings; `shown` is how the documentation writes the default where it is computed."""
+    return field(default=default, metadata={"read": reader, "meaning": meaning, "shown": shown})
 
 
 def text(value: Any) -> str:
@@ -85,6 +93,13 @@ def evidence(value: Any) -> str:
     text = "none" if value is None else str(value).strip().lower()
     if text not in {"none", "headers", "body"}:
         raise ValueError("must be none, headers or body")
+    return text
+
+
+def render(value: Any) -> str:
+    text = "none" if value is None else str(value).strip().lower()
+    if text not in {"none", "asked", "all"}:
+        raise ValueError("must be none, asked or all")
     return text
 
 

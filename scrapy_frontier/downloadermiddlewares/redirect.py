@@ -35,10 +35,10 @@ META_REFRESH_LIMIT: Final = 4096
 """How many characters of a page are searched for a meta refresh, as Scrapy does."""
 
 
-class _Hops(redirect.BaseRedirectMiddleware):
+class NextHops(redirect.BaseRedirectMiddleware):
     """What both kinds of redirects have in common: the next hop is judged for itself."""
 
-    def _admitted(
+    def admitted(
         self, request: Request, response: Response, hop: Request, reason: int | str
     ) -> Request:
         """The next hop, counted and judged; raises `HopRefused`, which the errback of the request gets."""
@@ -72,7 +72,7 @@ def _cookies_for_others(request: Request) -> list[Any]:
     ]
 
 
-class RedirectMiddleware(_Hops, redirect.RedirectMiddleware):
+class RedirectMiddleware(NextHops, redirect.RedirectMiddleware):
     """HTTP redirects. `Location` is resolved by the URL Standard (Fetch Standard, section 4.4, "location URL")."""
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
@@ -98,7 +98,7 @@ class RedirectMiddleware(_Hops, redirect.RedirectMiddleware):
             hop = self._redirect_request_using_get(request, response, url)
         else:
             hop = self._build_redirect_request(request, response, url=url)
-        return self._admitted(request, response, hop, response.status)
+        return self.admitted(request, response, hop, response.status)
 
     def _is_handled(self, request: Request, response: Response) -> bool:
         """Whether the spider wants this response for itself."""
@@ -111,7 +111,7 @@ class RedirectMiddleware(_Hops, redirect.RedirectMiddleware):
         )
 
 
-class MetaRefreshMiddleware(_Hops, redirect.MetaRefreshMiddleware):
+class MetaRefreshMiddleware(NextHops, redirect.MetaRefreshMiddleware):
     """Redirects that an HTML page asks for by `<meta http-equiv=refresh>`."""
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
@@ -134,7 +134,7 @@ class MetaRefreshMiddleware(_Hops, redirect.MetaRefreshMiddleware):
             # A page that reloads itself is no redirect to a crawler.
             return response
         hop = self._redirect_request_using_get(request, response, target.href)
-        return self._admitted(request, response, hop, "meta refresh")
+        return self.admitted(request, response, hop, "meta refresh")
 
     def _refresh_of(self, response: HtmlResponse) -> str | None:
         """The `content` of the page's refresh pragma, where it has one that is an element of the document."""

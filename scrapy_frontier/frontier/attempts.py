@@ -62,6 +62,7 @@ class Attempt:
         "lease",
         "origin_id",
         "page",
+        "parts",
         "replay",
         "request",
         "seen",
@@ -138,6 +139,8 @@ class Attempt:
         """The digest of the response that answers it in place of the wire."""
         self.body: bytes | None = None
         """The body as the wire sent it, until its page begins, where evidence of it is kept."""
+        self.parts: dict[str, bytes] = {}
+        """What is kept beside the response as the spider sees it, by name: the picture of a rendered page, say."""
         self.seen: asyncio.Future[bytes | None] | None = None
         """Evidence of the response as the spider sees it, while it is being written."""
 

@@ -30,6 +30,7 @@ from scrapy_frontier.frontier.attempts import (
 from scrapy_frontier.frontier.evidence import keep, note_seen, write_end
 from scrapy_frontier.frontier.leases import STOPPING
 from scrapy_frontier.frontier.page import CURRENT_PAGE, Page, current_page
+from scrapy_frontier.frontier.rendering import Rendering
 from scrapy_frontier.frontier.slots import META_KEY, SLOT, AutomaticSlot
 from scrapy_frontier.identity import Rejection, host_of
 from scrapy_frontier.identity.kinds import ReferenceKind
@@ -77,6 +78,7 @@ class Frontier:
         """Next hops that a redirect middleware of ours has let pass."""
         self.next_attempts: dict[Request, Judgement] = {}
         """Requests of next attempts, on their way from the retry middleware."""
+        self.rendering: Rendering = Rendering()
         self._replacements: dict[Request, Attempt] = {}
         self._open: Open | None = None
 

@@ -7,7 +7,7 @@ they wait for a place at their origin's gate like any other request.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
@@ -30,7 +30,7 @@ from scrapy_frontier.frontier.page import current_page
 from scrapy_frontier.frontier.robots import WAIVER, reason_data
 from scrapy_frontier.frontier.slots import META_KEY, SLOT
 from scrapy_frontier.identity import Rejection, Resolved
-from scrapy_frontier.policy.robots import Ruling
+from scrapy_frontier.policy.robots import ROBOTS_DISALLOW, Ruling
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.leases import ABANDONED
 from scrapy_frontier.store.messages import Dispatch, Known, Lease, Reason, Transit, Verdict
@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from scrapy_frontier.frontier.core import Frontier
 
 BY_ENGINE = Reason("engine.direct")
+
+SUB_REQUEST: Final = "frontier_sub_request"
+"""Key of meta: what a page asks for while it is rendered. Unlike what a page cannot be fetched without, it is held to
+the scope, and so is each hop of it."""
+
+_REFUSED: Final = "frontier: "
 
 
 async def admit(frontier: Frontier, request: Request, holder: Attempt | None) -> Attempt:
@@ -57,7 +63,7 @@ async def admit(frontier: Frontier, request: Request, holder: Attempt | None) ->
     resolved = opened.intake.resolve(request)
     if isinstance(resolved, Rejection):
         frontier.reject(resolved)
-        raise IgnoreRequest(f"frontier: {resolved.rule}")
+        raise IgnoreRequest(f"{_REFUSED}{resolved.rule}")
     is_robots = opened.fetches_robots(request)
     if holder is not None and not holder.is_charged:
         frontier.give_place_back(holder)
@@ -115,11 +121,13 @@ async def _check(
     is_robots = opened.fetches_robots(request)
     # What an admitted page needs to be fetched at all is admitted with it, and so is the robots.txt of its origin.
     # A robots.txt that lies elsewhere is followed there (RFC 9309, section 2.3.1.2).
-    if holder is None and not is_robots:
+    is_asked_by_page = bool(request.meta.get(SUB_REQUEST))
+    is_included = is_asked_by_page and frontier.settings.render_allow.covers(resolved)
+    if (holder is None or is_asked_by_page) and not is_robots and not is_included:
         verdict = opened.admission.verdict(request, resolved)[0]
         if verdict.event is Event.EXCLUDE:
-            opened.intake.refer_direct(request, resolved, None, None, verdict)
-            raise IgnoreRequest(f"frontier: {verdict.reason.code}")
+            opened.intake.refer_direct(request, resolved, holder, None, verdict)
+            raise IgnoreRequest(f"{_REFUSED}{verdict.reason.code}")
     robots = opened.robots
     if robots is None or is_robots:
         return
@@ -132,6 +140,14 @@ async def _check(
         verdict = Verdict(Event.EXCLUDE, Reason(decision.rule, reason_data(decision)))
         opened.intake.refer_direct(request, resolved, holder, None, verdict)
         raise IgnoreRequest(ROBOTS_MESSAGE)
+
+
+def rule_of(error: IgnoreRequest) -> str:
+    """The rule by which a request issued past the scheduler was refused."""
+    text = str(error)
+    if text == ROBOTS_MESSAGE:
+        return ROBOTS_DISALLOW
+    return text.removeprefix(_REFUSED) if text.startswith(_REFUSED) else "request.ignored"
 
 
 def finish(frontier: Frontier, attempt: Attempt, result: object) -> None:

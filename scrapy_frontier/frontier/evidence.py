@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from scrapy.exceptions import IgnoreRequest
@@ -89,7 +90,8 @@ class Evidence:
         if self._mode != BODY or attempt.body is None or response.body is attempt.body:
             return
         wire, attempt.body = attempt.body, None
-        writing = self._threads.submit(self._keep_seen, wire, response)
+        parts, attempt.parts = attempt.parts, {}
+        writing = self._threads.submit(self._keep_seen, wire, response, parts)
         attempt.seen = asyncio.wrap_future(writing)
         self._pending.add(attempt.seen)
 
@@ -178,11 +180,20 @@ class Evidence:
 
     # In a thread
 
-    def _keep_seen(self, wire: bytes, response: Response) -> bytes | None:
-        if response.body == wire:
+    def _keep_seen(
+        self, wire: bytes, response: Response, parts: Mapping[str, bytes]
+    ) -> bytes | None:
+        if response.body == wire and not parts:
             return None
         record = self._record(SEEN, response, digest_of(response.body), None)
-        return self._write(record, response.body, b"")
+        kept = {
+            name: Body(len(content), digest_of(content).hex(), self._fits(len(content)))
+            for name, content in parts.items()
+        }
+        for name, content in parts.items():
+            if kept[name].is_kept:
+                self.artifacts.put(content, bytes.fromhex(kept[name].digest))
+        return self._write(replace(record, parts=kept), response.body, b"")
 
     def _write(self, record: ResponseRecord, body: bytes, sent: bytes) -> bytes:
         """Bodies first: a record never names what is not there."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.frontier.attempts import Attempt
     from scrapy_frontier.frontier.core import Frontier
+    from scrapy_frontier.frontier.retries import Judgement
 
 
 @contextmanager
@@ -77,6 +78,14 @@ def failed(
     attempt.cause = f"download.{fault}"
     attempt.judgement = frontier.opened.retries.of_failure(attempt, error, attempt.cause)
     frontier.opened.dispatch.health.note(attempt, kind_of_failure(fault), was_cached=was_cached)
+
+
+def unusable(frontier: Frontier, attempt: Attempt, error: BaseException, cause: str) -> Judgement:
+    """A response came, was captured, and nothing could be made of it on this side: its origin is not to blame."""
+    attempt.exception = error
+    attempt.cause = cause
+    attempt.judgement = frontier.opened.retries.of_failure(attempt, error, cause)
+    return attempt.judgement
 
 
 def _refined(attempt: Attempt, kind: str) -> str:

@@ -26,6 +26,7 @@ TRANSIENT_META: Final = frozenset(
         "cached_response",
         "_dont_cache",
         "playwright_page",
+        "frontier_rendered",
         "autothrottle_dont_adjust_delay",
         "frontier_delay",
         "frontier_not_before",
@@ -34,6 +35,9 @@ TRANSIENT_META: Final = frozenset(
 """Keys that belong to one download, or whose wish has been recorded otherwise."""
 
 _NO_CALLBACK_NAME: Final = "NO_CALLBACK"
+
+PAGE_METHOD: Final = "scrapy_playwright.page:PageMethod"
+"""What scrapy-playwright calls on a page, stored by its name and arguments; one that is a function is not."""
 
 
 class RequestCodec:
@@ -107,6 +111,8 @@ class RequestCodec:
 
     def encode_object(self, value: Any) -> tuple[str, Any] | None:
         """Items and data classes, by the import path of their class and their fields; None for anything else."""
+        if (found := _page_method(value)) is not None:
+            return found
         if isinstance(value, type) or not ItemAdapter.is_item(value) or isinstance(value, dict):
             return None
         if "<locals>" in type(value).__qualname__:
@@ -119,6 +125,8 @@ class RequestCodec:
 
     def decode_object(self, tag: str, payload: Any) -> Any:
         """The item that `encode_object` wrote. Raises `IdentityError` unless its class is trusted and is an item's."""
+        if tag == PAGE_METHOD:
+            return _made_again(payload)
         cls = self._class(tag)
         if not ItemAdapter.is_item_class(cls):
             raise IdentityError(f"{tag}, named by a stored request, is not an item or data class")
@@ -206,3 +214,20 @@ def _mangled(cls: type, name: str) -> Iterable[str]:
     if name.startswith("__") and not name.endswith("__"):
         return [f"_{base.__name__.lstrip('_')}{name}" for base in cls.__mro__]
     return []
+
+
+def _page_method(value: Any) -> tuple[str, Any] | None:
+    cls = type(value)
+    if f"{cls.__module__}:{cls.__qualname__}" != PAGE_METHOD or not isinstance(value.method, str):
+        return None
+    return PAGE_METHOD, {"method": value.method, "args": list(value.args), "kwargs": value.kwargs}
+
+
+def _made_again(payload: Any) -> Any:
+    try:
+        cls = importlib.import_module("scrapy_playwright.page").PageMethod
+    except ImportError as exc:
+        raise IdentityError(
+            "a stored request calls page methods: install scrapy-playwright (extra `playwright`)"
+        ) from exc
+    return cls(payload["method"], *payload["args"], **payload["kwargs"])

@@ -128,6 +128,26 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
             "bytes of their bodies that were kept, as they came off the wire",
             lambda o: o.evidence.bytes if o.evidence is not None else 0,
         ),
+        "frontier/render/pages": (
+            "pages that a browser was given",
+            lambda o: o.frontier.rendering.pages,
+        ),
+        "frontier/render/failed": (
+            "pages that it could not render",
+            lambda o: o.frontier.rendering.failed.total(),
+        ),
+        "frontier/render/cut": (
+            "pages that met a limit of time, sub-requests or bytes",
+            lambda o: o.frontier.rendering.cut.total(),
+        ),
+        "frontier/render/sub_requests": (
+            "what rendered pages asked for beside their documents, allowed or not",
+            lambda o: o.frontier.rendering.sub_requests.total(),
+        ),
+        "frontier/render/sub_bytes": (
+            "bytes that it brought, their content coding undone",
+            lambda o: o.frontier.rendering.sub_bytes,
+        ),
         "frontier/leases/renewed": (
             "leases renewed because work went on",
             lambda o: o.leases.renewed,

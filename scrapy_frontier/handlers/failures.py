@@ -6,7 +6,12 @@ from typing import Final
 
 from playwright.async_api import Error as PlaywrightError
 
-GONE_TEXTS: Final = ("has been closed", "connection closed", "browser closed", "browser has been closed")
+GONE_TEXTS: Final = (
+    "has been closed",
+    "connection closed",
+    "browser closed",
+    "browser has been closed",
+)
 
 
 class RenderError(Exception):

@@ -16,7 +16,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from scrapy_frontier.handlers.failures import RenderError, failure_of
 from scrapy_frontier.handlers.rendered import Document, Header, Navigation, Seen, SubRequest
-from scrapy_frontier.policy.rendering import BYTES, TYPE
+from scrapy_frontier.policy.rendering import BYTES
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Download, Frame, Page, Request, Route
@@ -76,7 +76,7 @@ class Guard:
         self.failure: RenderError | None = None
         self._fetch = fetch
         self._show_work = show_work
-        self._page: Page | None = None
+        self.page: Page | None = None
         self._is_given = False
         self._is_over = False
         self._under_way = 0
@@ -84,7 +84,7 @@ class Guard:
 
     async def install(self, page: Page) -> None:
         """Stand before every request of the page's context. Raises Playwright's error where that cannot be."""
-        self._page = page
+        self.page = page
         context: BrowserContext = page.context
         await context.route(EVERYTHING, self._route)
         page.on("crash", lambda _: self.fail("crashed", "the renderer has crashed"))
@@ -146,7 +146,7 @@ class Guard:
     async def _answer(self, route: Route, request: Request) -> None:
         frame = _frame_of(request)
         if request.is_navigation_request() and (frame is None or frame.parent_frame is None):
-            if frame is None or self._page is None or frame != self._page.main_frame:
+            if frame is None or self.page is None or frame != self.page.main_frame:
                 self.seen.popups.append(request.url)
                 await _abort(route)
             elif self._is_given:
@@ -220,7 +220,7 @@ class Guard:
             self.seen.requests.append(line)
 
     def _moved(self, frame: Frame) -> None:
-        if self._page is None or frame != self._page.main_frame:
+        if self.page is None or frame != self.page.main_frame:
             return
         here = frame.url.partition("#")[0]
         if here != self.document.url.partition("#")[0] and here.startswith("http"):
@@ -228,11 +228,6 @@ class Guard:
 
     def _download(self, download: Download) -> None:
         self.seen.downloads.append(download.url)
-
-
-def is_forbidden_type(line: SubRequest) -> bool:
-    """Whether a sub-request was refused for its type alone, as most pictures are."""
-    return line.outcome == TYPE
 
 
 def _frame_of(request: Request) -> Frame | None:

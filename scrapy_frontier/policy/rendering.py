@@ -80,9 +80,7 @@ class RenderAllow:
         """Whether a page may use this URL wherever the scope ends."""
         origin = split_origin(resolved.origin)
         path = resolved.url[len(resolved.origin) :]
-        return any(
-            place.covers_origin(origin) and place.covers_path(path) for place in self.places
-        )
+        return any(place.covers_origin(origin) and place.covers_path(path) for place in self.places)
 
 
 def _texts(value: object, key: str) -> list[str]:

@@ -63,7 +63,7 @@ def _check(artifacts: Artifacts, digest: bytes, checked: set[bytes]) -> None:
     if digest in checked:
         return
     record = ResponseRecord.load(artifacts.get(digest))
-    bodies = [record.body] if record.request is None else [record.body, record.request.body]
+    bodies = list(record.bodies)
     for body in bodies:
         name = bytes.fromhex(body.digest)
         if body.is_kept and body.size and name not in checked:

@@ -16,6 +16,7 @@ from scrapy_frontier.frontier.page import current_page
 from scrapy_frontier.identity import Rejection, resolve
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.inventory import inventory
+from scrapy_frontier.observations import unfollowed_references
 from scrapy_frontier.responses import RejectedRequest, with_whatwg_links
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class DiscoveryMiddleware:
             with_whatwg_links(response)
         if self.frontier.settings.link_inventory:
             self.frontier.take_inventory(page, inventory(response))
+        if unfollowed := unfollowed_references(response):
+            self.frontier.take_inventory(page, unfollowed)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]

@@ -6,6 +6,7 @@ The body is an artifact of its own, so that equal bodies are kept once.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -68,12 +69,23 @@ class ResponseRecord:
     ip_address: str | None = None
     request: Exchange | None = None
     version: int = field(default=1)
+    parts: Mapping[str, Body] = field(default_factory=dict)
+    """What was kept beside it, by name: of a rendered page its `sub_requests`, and a `screenshot` if one was wanted."""
+
+    @property
+    def bodies(self) -> Iterator[Body]:
+        """All that it names."""
+        yield self.body
+        if self.request is not None:
+            yield self.request.body
+        yield from self.parts.values()
 
     def dump(self) -> bytes:
         """The record as bytes, the same for equal records."""
-        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False).encode(
-            "utf-8", "surrogatepass"
-        )
+        data = asdict(self)
+        if not self.parts:
+            del data["parts"]
+        return json.dumps(data, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     @classmethod
     def load(cls, content: bytes) -> ResponseRecord:
@@ -88,6 +100,7 @@ class ResponseRecord:
                     "flags": tuple(found["flags"]),
                     "body": Body(**found["body"]),
                     "request": None if request is None else _exchange(request),
+                    "parts": {name: Body(**body) for name, body in found.get("parts", {}).items()},
                 }
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -112,9 +112,8 @@ def _digests(artifacts: Artifacts, rows: Iterable[Named]) -> Iterator[bytes]:
             record = ResponseRecord.load(artifacts.get(row.digest))
         except ArtifactError:
             continue  # verify tells of it; what it named cannot be known
-        yield bytes.fromhex(record.body.digest)
-        if record.request is not None:
-            yield bytes.fromhex(record.request.body.digest)
+        for body in record.bodies:
+            yield bytes.fromhex(body.digest)
 
 
 class _Names:
