@@ -15,6 +15,7 @@ import logging
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from playwright.async_api import Error as PlaywrightError
 from scrapy import signals
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from http.cookiejar import Cookie
 
-    from playwright.async_api import BrowserContext, Page
+    from playwright.async_api import BrowserContext, CDPSession, Page
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -45,6 +46,9 @@ logger = logging.getLogger(__name__)
 
 CLOSE_S: Final = 5.0
 """Seconds that a page may take to close before its browser is ended."""
+
+OPEN_S: Final = 20.0
+"""Seconds that a browser may take to open an empty page."""
 
 SALVAGE_S: Final = 1.5
 """Seconds that a page may take to tell what is in it, once its time is over; its scripts are ended then, and it is
@@ -71,6 +75,7 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         self._starting = asyncio.Lock()
         self._names = itertools.count()
         self._guards: dict[str, Guard] = {}
+        self._sessions: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
         self.kept: set[Page] = set()
         """Pages that the spider has asked to keep, and not closed yet."""
 
@@ -86,13 +91,13 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         name = f"frontier-{next(self._names)}"
         view = self._view(request, guard.document.url, name)
         started_at = time.monotonic()
-        deadline = started_at + guard.spending.limits.time_s
         self._guards[name] = guard
         page: Page | None = None
         keeps = False
         try:
-            page, before = await self._open(view, guard, jar, deadline)
-            html = await self._show(view, page, guard, deadline)
+            await self._start()
+            page, before = await _within(OPEN_S, self._open(view, guard, jar))
+            html = await self._show(view, page, guard)
             keeps = bool(request.meta.get("playwright_include_page")) and not guard.ended.done()
             after = await _within(CLOSE_S, page.context.cookies())
             picture = (
@@ -149,14 +154,15 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         return view
 
     async def _open(
-        self, view: Request, guard: Guard, jar: Iterable[Cookie], deadline: float
+        self, view: Request, guard: Guard, jar: Iterable[Cookie]
     ) -> tuple[Page, list[dict[str, Any]]]:
         """A page behind its guard, and the cookies it begins with. Fails closed where the guard cannot be put up."""
         spider = self._crawler.spider
-        await self._start()
-        page: Page = await _within(deadline - time.monotonic(), self._create_page(view, spider))
+        page: Page = await self._create_page(view, spider)
         try:
             await guard.install(page)
+            # Where scripts let nobody in, there is no session to be had any more.
+            self._sessions[page] = await page.context.new_cdp_session(page)
         except PlaywrightError as error:
             raise RenderError("guard", f"{view.url}: {error}") from error
         _attach_page_event_handlers(
@@ -200,7 +206,7 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         with suppress(Exception):
             await asyncio.wait_for(provider.close(), CLOSE_S)
 
-    async def _show(self, view: Request, page: Page, guard: Guard, deadline: float) -> str:
+    async def _show(self, view: Request, page: Page, guard: Guard) -> str:
         """The page's content when it is there, when its time is over, or when it would leave."""
         showing = asyncio.ensure_future(
             self._download_request_with_page(view, page, self._crawler.spider)
@@ -208,7 +214,7 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         try:
             await asyncio.wait(
                 {showing, guard.ended},
-                timeout=max(0.0, deadline - time.monotonic()),
+                timeout=guard.spending.limits.time_s,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             if guard.failure is not None:
@@ -228,7 +234,7 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         with suppress(TimeoutError):
             return str(await _within(SALVAGE_S, page.content()))
         with suppress(PlaywrightError, TimeoutError):
-            await _within(SALVAGE_S, _end_scripts(page))
+            await _within(SALVAGE_S, self._sessions[page].send("Runtime.terminateExecution"))
         try:
             return str(await _within(SALVAGE_S, page.content()))
         except TimeoutError as error:
@@ -286,11 +292,6 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
 async def _close(context: BrowserContext) -> None:
     with suppress(PlaywrightError):
         await context.close()
-
-
-async def _end_scripts(page: Page) -> None:
-    session = await page.context.new_cdp_session(page)
-    await session.send("Runtime.terminateExecution")
 
 
 async def _within(seconds: float, work: Any) -> Any:

@@ -32,7 +32,9 @@ QUIET_FLAGS: Final = (
     "--disable-sync",
     "--no-pings",
     "--no-first-run",
+    # Chromium has called it by either name.
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
 

@@ -58,3 +58,47 @@ class Listener(Reader):
 
     def failed(self, failure: Any) -> Any:
         yield {"failure": failure.value}
+
+
+class Asking(Reader):
+    """Its seeds alone ask to be rendered."""
+
+    name = "asking"
+
+    async def start(self) -> Any:
+        for url in self.start_urls:
+            yield Request(url, meta={"playwright": True})
+
+    def parse(self, response: Any) -> Any:
+        is_made = b"<title>made" in response.body
+        yield {"url": response.url, "is_made": is_made, "response": response}
+        yield from response.follow_all(css="a") if hasattr(response, "css") else ()
+
+
+class Scroller(Follower):
+    """Renders what it follows from the seeds, and scrolls there."""
+
+    name = "scroller"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.results: list[Any] = []
+
+    def parse(self, response: Any) -> Any:
+        from scrapy_playwright.page import PageMethod
+
+        methods = [
+            PageMethod("evaluate", "window.scrollBy(0, 500)"),
+            PageMethod("wait_for_selector", "a"),
+            PageMethod("evaluate", "more()"),
+            PageMethod("evaluate", "document.querySelectorAll('a').length"),
+        ]
+        meta = {"playwright": True, "playwright_page_methods": methods}
+        yield from response.follow_all(css="a", callback=self.parse_grown, meta=meta)
+
+    def parse_grown(self, response: Any) -> Any:
+        self.results.append(response.meta["playwright_page_methods"][-1].result)
+        yield from response.follow_all(css="a", callback=self.parse_item)
+
+    def parse_item(self, response: Any) -> None:
+        """The end."""
