@@ -185,20 +185,22 @@ def _add_rendering(settings: BaseSettings) -> None:
         "DOWNLOADER_MIDDLEWARES", load_object(RENDER), 585
     )
     stock = load_object("scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler")
-    for scheme, path in list(settings.getdict("DOWNLOAD_HANDLERS").items()):
+    handlers = settings.getdict("DOWNLOAD_HANDLERS")
+    own = settings.getdict("DOWNLOAD_HANDLERS_BASE")
+    for scheme, path in list(handlers.items()):
         handler = load_object(path) if path is not None else None
         if isinstance(handler, type) and issubclass(handler, stock):
-            own = settings.getdict("DOWNLOAD_HANDLERS_BASE")[scheme]
-            settings.set_in_component_priority_dict("DOWNLOAD_HANDLERS", scheme, own)
-            level = logging.INFO if handler is stock else logging.WARNING
+            handlers[scheme] = own[scheme]
             logger.log(
-                level,
-                "%s for %s in DOWNLOAD_HANDLERS is not used: pages are fetched by %s, and rendered by the frontier",
+                logging.INFO if handler is stock else logging.WARNING,
+                "%s for %s in DOWNLOAD_HANDLERS is not used: %s fetches pages, and the frontier renders them",
                 path,
                 scheme,
-                own,
+                own[scheme],
                 extra={"action": "component_replaced"},
             )
+    priority = settings.getpriority("DOWNLOAD_HANDLERS")
+    settings.set("DOWNLOAD_HANDLERS", handlers, priority=max(priority or 0, 15))
 
 
 def _warn_of_unused(settings: BaseSettings) -> None:

@@ -17,6 +17,7 @@ from scrapy_frontier.downloadermiddlewares.redirect import NextHops
 from scrapy_frontier.downloadermiddlewares.retry import RetryMiddleware
 from scrapy_frontier.frontier import Frontier, hops
 from scrapy_frontier.frontier.outcomes import unusable
+from scrapy_frontier.frontier.rendering import RENDERED
 from scrapy_frontier.handlers.failures import RenderError
 from scrapy_frontier.handlers.rendered import Document
 from scrapy_frontier.handlers.renderer import Renderer
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.frontier.attempts import Attempt
     from scrapy_frontier.handlers.rendered import Navigation, Rendered
-
-RENDERED: Final = "rendered"
-"""Flag of a response that a browser has rendered; a limit that cut it short is a flag too."""
 
 RESULT: Final = "frontier_rendered"
 """Key of meta: what was seen of the page, for its callback."""

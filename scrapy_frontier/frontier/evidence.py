@@ -135,6 +135,15 @@ class Evidence:
             protocol=record.protocol,
         )
 
+    def shows(self, digest: bytes, flag: str) -> bool:
+        """Whether the record of a response can be read, has this flag, and its body was kept."""
+        try:
+            record = ResponseRecord.load(self.artifacts.get(digest))
+        except ArtifactError as error:
+            logger.error("%s", error, extra={"action": "evidence_unreadable"})
+            return False
+        return record.body.is_kept and flag in record.flags
+
     def is_kept(self, digest: bytes) -> bool:
         """Whether the record of a response can be read and says that its body was kept."""
         try:
@@ -153,8 +162,12 @@ class Evidence:
     async def close(self) -> None:
         """Wait for what is being written, and end the threads."""
         while self._pending:
-            await asyncio.wait(self._pending)
+            written, _ = await asyncio.wait(self._pending)
             await asyncio.sleep(0)
+            # Of a page that has no end, because the crawl has failed, nobody has taken them.
+            for one in written & self._pending:
+                one.cancelled() or one.exception()
+                self._pending.discard(one)
         self._threads.shutdown(wait=False)
 
     def _fits(self, size: int) -> bool:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Final
+
+RENDERED: Final = "rendered"
+"""Flag of a response that a browser has rendered; a limit that cut it short is a flag too."""
 
 
 @dataclass(slots=True)

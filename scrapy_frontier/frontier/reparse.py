@@ -20,6 +20,7 @@ from sqlalchemy import text
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.errors import ArtifactError, ConfigError, FrontierError
 from scrapy_frontier.frontier.recovery import BY_EVIDENCE
+from scrapy_frontier.frontier.rendering import RENDERED
 from scrapy_frontier.frontier.replays import Replay
 from scrapy_frontier.frontier.runs import FINISHED
 from scrapy_frontier.identity import Rejection, fetch_key
@@ -62,7 +63,7 @@ NOT_SENT: Final = "frontier: a run that is parsed again sends no request"
 # An identity becomes fetched by its response alone, so that stands right before its end.
 _KEPT: Final = (
     "SELECT i.identity_id, i.key, i.method, i.url, o.origin, o.partition, i.depth, c.rank,"
-    " CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END AS record, r.evidence"
+    " CASE WHEN c.visit_id = 0 THEN i.record ELSE v.record END AS record, r.evidence, e.evidence AS seen"
     " FROM current AS c JOIN identity AS i ON i.identity_id = c.identity_id"
     " JOIN origin AS o ON o.origin_id = i.origin_id"
     " LEFT JOIN visit AS v ON v.visit_id = c.visit_id"
@@ -97,6 +98,7 @@ class Kept(NamedTuple):
     rank: int
     record: str
     evidence: bytes
+    seen: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,5 +295,12 @@ class Reparse:
                         kept.record,
                         kept.depth,
                     )
-                    heads.append((head, bytes(kept.evidence)))
+                    heads.append((head, self._shown(kept)))
         return heads
+
+    def _shown(self, kept: Kept) -> bytes:
+        """What a page is parsed from: as the wire sent it, but a rendered page as the browser left it."""
+        keeper = self._frontier.opened.evidence
+        if kept.seen and keeper is not None and keeper.shows(bytes(kept.seen), RENDERED):
+            return bytes(kept.seen)
+        return bytes(kept.evidence)
