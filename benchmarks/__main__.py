@@ -17,6 +17,7 @@ from benchmarks import (
     lateness,
     memory,
     raw_scheduler,
+    rendering,
     store,
     throttle,
 )
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "lateness": lateness,
     "health": health,
     "throttle": throttle,
+    "rendering": rendering,
 }
 
 

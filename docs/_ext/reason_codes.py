@@ -88,6 +88,7 @@ REASONS: Final[Mapping[str, str]] = {
     "request.replaced": "A middleware answered the request with another one.",
     "download.{kind}": "The download failed: `timeout`, `connect_timeout`, `dns`, `refused`, `reset`, `truncated`,"
     " `cancelled`, `unsupported`, `evidence` (kept, and not readable), `failed`, or the name of the exception's class.",
+    "render.{kind}": "The page could not be rendered: see the rules of that name among the retry rules.",
     "callback.exception": "The callback raised; the detail has the exception.",
     "response.ignored": "A middleware dropped the response.",
     "operator.requeue": "An operator asks for it once more, by `scrapy frontier requeue`; the detail has his wish.",

@@ -45,6 +45,7 @@ TYPES: Final = {
     "PriorityRules": "dictionary",
     "Weights": "dictionary",
     "Scope": "dictionary",
+    "RenderAllow": "dictionary",
     "ParameterRules": "list of rules",
     "TrapExceptions": "list of dictionaries",
     "tuple[RetryRule, ...]": "dictionary",
