@@ -1,9 +1,9 @@
 """Rendered pages: stock scrapy-playwright beside the frontier, on pages with 20 sub-requests each.
 
 `plain` fetches the same pages and renders none. `stock` hands a page over when it has loaded; `stock idle` waits until
-the network has been idle for half a second, as scripts that fetch content make necessary; `frontier` waits until nothing
-has been under way for `FRONTIER_RENDER_QUIET` seconds, `frontier unquiet` for a millisecond. Each measurement is a
-process of its own; CPU seconds are those of all its processes, the browser's and the site's included.
+the network has been idle for half a second, as scripts that fetch content make necessary; `frontier` waits until
+nothing has been under way for `FRONTIER_RENDER_QUIET` seconds, `frontier unquiet` for a millisecond. Each measurement
+is a process of its own; CPU seconds are those of all its processes, the browser's and the site's included.
 """
 
 from __future__ import annotations

@@ -48,6 +48,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "SPIDER_MIDDLEWARES": "The same.",
     "EXTENSIONS": "The add-on puts its statistics there.",
     "DOWNLOAD_HANDLERS": "scrapy-playwright's handler is replaced by Scrapy's own: the frontier renders.",
+    "DOWNLOAD_HANDLERS_BASE": "Names Scrapy's own handler of a scheme.",
+    "PLAYWRIGHT_BROWSER_TYPE": "Must be `chromium`, the default: no other browser can be cut off from the network.",
     "TWISTED_REACTOR": "Must be the asyncio reactor, which is the default.",
     "TWISTED_DNS_RESOLVER": "May name a resolver whose answers age; a warning says where it is not in force.",
     "DNSCACHE_ENABLED": "`False`: the frontier's resolvers keep no answer.",
@@ -82,14 +84,15 @@ META: Final[Mapping[str, str]] = {
     "download_fail_on_dataloss": "`DOWNLOAD_FAIL_ON_DATALOSS` for this request.",
     "frontier_idempotent": "`True`: the request may be sent twice, whatever its method.",
     "frontier_holds": "Set by the frontier: how many times the request has waited by no fault of its own.",
-    "playwright": "`True`: a browser renders the page (`FRONTIER_RENDER`); `False`: it does not, where all are rendered.",
+    "playwright": "`True`: a browser renders the page (`FRONTIER_RENDER`); `False`: it does not, where all are"
+    " rendered.",
     "playwright_context": "Names options of `PLAYWRIGHT_CONTEXTS` that the page's context is made with.",
     "playwright_context_kwargs": "Options of the page's context, besides `proxy` and `user_data_dir`.",
-    "playwright_include_page": "The callback is given the page, still behind its guard, as `playwright_page`, and closes"
-    " it.",
+    "playwright_include_page": "The callback is given the page, still behind its guard, as `playwright_page`, and"
+    " closes it.",
     "playwright_page": "Set by the frontier, where the page is kept for the callback.",
-    "frontier_rendered": "Set by the frontier for the callback of a rendered page: what it asked for, and where it would"
-    " have led.",
+    "frontier_rendered": "Set by the frontier for the callback of a rendered page: what it asked for, and where it"
+    " would have led.",
     "frontier_sub_request": "Set by the frontier on what a rendered page asks for.",
     "cookiejar": "The jar whose cookies a rendered page has, as in Scrapy.",
     "dont_merge_cookies": "A rendered page gets no cookies of Scrapy's jar, and gives none back.",
