@@ -45,6 +45,15 @@ class Parcel:
 
 
 @dataclass
+class Price:
+    """What something costs at the market."""
+
+    url: str
+    ware: str
+    price: str
+
+
+@dataclass
 class Visit:
     """How one request of the `everything` spider ended: with a status, or with a failure."""
 

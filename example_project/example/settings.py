@@ -30,7 +30,7 @@ ITEM_PIPELINES = {"example.pipelines.OneOfEachProduct": 300}
 FEEDS = {"output/%(name)s.jsonl": {"format": "jsonlines", "overwrite": True}}
 LOG_LEVEL = "INFO"
 
-# The little web that is crawled here: ten sites on 127.0.0.1, on this port and the nine after it.
+# The little web that is crawled here: eleven sites on 127.0.0.1, on this port and the ten after it.
 # The ports are fixed so that a crawl that was killed finds the same addresses when it is resumed;
 # 0 takes free ones.
 EXTENSIONS = {"example.extensions.LocalWeb": 0}
@@ -39,6 +39,10 @@ EXAMPLE_WEB_PORT = 18700
 EXAMPLE_WEB_ENABLED = True
 # A file to which the web appends a line of JSON per request: the other side's story.
 EXAMPLE_WEB_LOG = None
+
+# What a browser renders: nothing, unless a request asks for it. For the market hall, whose pages are made by scripts:
+#     scrapy crawl market -s FRONTIER_RENDER=all
+# FRONTIER_RENDER = "asked"
 
 # One origin of the little web never gives its robots.txt: give up on it soon, its pages stay in the account.
 FRONTIER_ROBOTS_MAX_TRIES = 2

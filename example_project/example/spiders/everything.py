@@ -1,4 +1,4 @@
-"""All ten sites, with all that goes wrong on them."""
+"""All eleven sites, with all that goes wrong on them."""
 
 from __future__ import annotations
 

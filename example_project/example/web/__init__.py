@@ -1,4 +1,4 @@
-"""A little web of ten origins on loopback, for crawls that need no internet.
+"""A little web of eleven origins on loopback, for crawls that need no internet.
 
 Each module builds one site (`robots.py` three small ones) out of plain strings. Nothing is random
 and nothing depends on the date, so every crawl of it can be compared with the one before.
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from example.web import broken, calendar, docs, giant, moved, news, robots, shop
+from example.web import broken, calendar, docs, giant, market, moved, news, robots, shop
 from scrapy_frontier.testing import Origin, ScriptedServer
 
 SITES: Mapping[str, Callable[[Origin, Mapping[str, str]], None]] = {
@@ -24,6 +24,7 @@ SITES: Mapping[str, Callable[[Origin, Mapping[str, str]], None]] = {
     "moved": moved.build,
     "broken": broken.build,
     "calendar": calendar.build,
+    "market": market.build,
 }
 """The sites in the order of their ports. Each builder gets its origin and all addresses."""
 
