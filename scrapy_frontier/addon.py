@@ -34,6 +34,7 @@ META_REFRESH: Final = "scrapy_frontier.downloadermiddlewares.redirect.MetaRefres
 RETRY: Final = "scrapy_frontier.downloadermiddlewares.retry.RetryMiddleware"
 RENDER: Final = "scrapy_frontier.downloadermiddlewares.render.RenderMiddleware"
 DEPTH: Final = "scrapy_frontier.spidermiddlewares.depth.DepthMiddleware"
+PROGRESS: Final = "scrapy_frontier.extensions.progress.FrontierProgress"
 STATISTICS: Final = "scrapy_frontier.extensions.statistics.FrontierStatistics"
 
 SLOT_SETTINGS: Final = {"concurrency": 10**6, "delay": 0, "jitter": 0}
@@ -63,7 +64,8 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", load_object(DISCOVERY), 10
         )
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(STATISTICS), 0)
+        for extension in (STATISTICS, PROGRESS):
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(extension), 0)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.RedirectMiddleware, REDIRECT)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.MetaRefreshMiddleware, META_REFRESH)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", retry.RetryMiddleware, RETRY)

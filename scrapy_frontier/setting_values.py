@@ -63,6 +63,22 @@ def optional_seconds(value: Any) -> float | None:
     return None if value in (None, "", "None") else seconds(value)
 
 
+def seconds_or_off(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number) or number < 0:
+        raise ValueError("must be a number of seconds, or 0")
+    return number
+
+
+def port(value: Any) -> int | None:
+    if value in (None, "", "None"):
+        return None
+    number = int(value)
+    if number != float(value) or not 0 <= number <= 65_535:
+        raise ValueError("must be a whole number from 0 to 65535")
+    return number
+
+
 def optional_days(value: Any) -> float | None:
     if value in (None, ""):
         return None

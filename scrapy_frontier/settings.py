@@ -20,7 +20,7 @@ from scrapy_frontier.policy.retry import RetryRule, read_rules
 from scrapy_frontier.policy.scope import Scope
 from scrapy_frontier.policy.traps import TrapExceptions
 from scrapy_frontier.setting_values import setting
-from scrapy_frontier.settings_render import RenderSettings
+from scrapy_frontier.settings_watch import WatchSettings
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -29,7 +29,7 @@ PREFIX: Final = "FRONTIER_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrontierSettings(RenderSettings):
+class FrontierSettings(WatchSettings):
     """All settings of this package, checked. The field `max_lag_s` is the setting `FRONTIER_MAX_LAG`, and so on."""
 
     enabled: bool = setting(

@@ -24,6 +24,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "RANDOMIZE_DOWNLOAD_DELAY": "`True` stands for a jitter of 0.5.",
     "DOWNLOAD_SLOTS": "`concurrency`, `delay` and `jitter` of single origins or hosts.",
     "LOG_ENABLED": "`scrapy frontier reparse` logs as a crawl does, unless a project says `False`.",
+    "LOG_FILE": "With it the log has lines of progress also where a terminal shows a live line.",
     "JOBDIR": "The folder of the store, unless `FRONTIER_STORE` is set; its unfinished run is resumed.",
     "URLLENGTH_LIMIT": "Longer URLs are rejected by the rule `url.too_long`.",
     "DEPTH_LIMIT": "URLs further from the seeds are held back by the rule `depth.limit`.",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.frontier.families import Families
     from scrapy_frontier.frontier.spending import Spending
     from scrapy_frontier.policy.health import HealthRules
+    from scrapy_frontier.scheduling.counts import Counts
     from scrapy_frontier.seams import Waker
     from scrapy_frontier.store.writer import Writer
 
@@ -154,6 +155,10 @@ class Dispatch:
     def hot_origins(self) -> int:
         """Origins held in memory."""
         return self._schedule.hot_origins
+
+    def counts(self) -> Counts:
+        """The schedule in numbers; takes time in proportion to the origins in memory."""
+        return self._schedule.counts(self._clock.now())
 
     def resume(self, connection: Connection) -> None:
         """Learn what the store holds of this run, before anything is handed out."""

@@ -100,6 +100,8 @@ class Open:
     robots: Robots | None = None
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
+    answered: int = 0
+    failed: int = 0
     evidence: Evidence | None = None
     replays: Replays = field(default_factory=Replays)
     reparse: Reparse | None = None

@@ -46,6 +46,7 @@ def transferring(frontier: Frontier, attempt: Attempt | None) -> Iterator[None]:
 
 def answered(frontier: Frontier, attempt: Attempt, response: Response) -> None:
     """A response has come."""
+    frontier.opened.answered += 1
     fault = fault_of_body(attempt.request, response)
     if fault is not None and not fails_on_dataloss(frontier, attempt.request):
         response.flags.append(DATALOSS)
@@ -74,6 +75,7 @@ def failed(
     if isinstance(error, IgnoreRequest):
         # A component of this side has dropped it: nothing is known of the server.
         return
+    frontier.opened.failed += 1
     fault = _refined(attempt, fault_kind(error))
     attempt.cause = f"download.{fault}"
     attempt.judgement = frontier.opened.retries.of_failure(attempt, error, attempt.cause)

@@ -62,9 +62,12 @@ _PLACES: Final = frozenset(
         "dns_floor_s",
         "dns_ceiling_s",
         "dns_negative_s",
+        "progress_interval_s",
+        "metrics_port",
+        "metrics_host",
     }
 )
-"""Settings that say where, or how hosts are found, and nothing of what is decided."""
+"""Settings that say where, how hosts are found, or what is shown, and nothing of what is decided."""
 
 
 def policy(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ class Spending:
         self._by_origin: Counter[str] = Counter()
         self._earlier_s = 0.0
         self._deadline: asyncio.TimerHandle | None = None
+        self._now: Callable[[], float] = time.monotonic
 
     def resume(self, cursor: rows.Cursor, run_id: int, session_id: int) -> None:
         """Learn what earlier sessions have spent."""
@@ -66,7 +68,15 @@ class Spending:
         if self.allowance.duration_s is not None:
             left_s = max(0.0, self.allowance.duration_s - self._earlier_s)
             self._deadline = loop.call_later(left_s, self._close_spider, DEADLINE_REASON)
+            self._now = loop.time
         self._stop_if_spent()
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until the time of the run is over; None without a limit, or before its clock runs."""
+        if self._deadline is None:
+            return None
+        return max(0.0, self._deadline.when() - self._now())
 
     def stop(self) -> None:
         """The crawl closes."""

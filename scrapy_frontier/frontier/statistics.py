@@ -39,6 +39,11 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
             "requests handed to the downloader",
             lambda o: o.dispatch.handed_out,
         ),
+        "frontier/answered": ("responses that came", lambda o: o.answered),
+        "frontier/failed": (
+            "downloads that failed, not those that a component of this side dropped",
+            lambda o: o.failed,
+        ),
         "frontier/scheduled": (
             "URLs that could be dispatched as far as they themselves are concerned, in memory and in the store",
             lambda o: o.dispatch.scheduled,

@@ -113,6 +113,11 @@ class Applier:
         self._spent: dict[tuple[str, str], Use] = {}
         self._data_version: int | None = None
 
+    def spent(self, rule: str, pattern: str) -> int | None:
+        """What is used of a budget; None where that is not in memory. May be asked from any thread."""
+        use = self._spent.get((rule, pattern))
+        return None if use is None else use.used
+
     def refresh(self, store: Store) -> None:
         """Read what is kept across transactions if another process has written; first thing in a transaction."""
         version = store.data_version()

@@ -125,6 +125,10 @@ class Writer:
         """Moves that the transition table did not allow; each is an error in the program."""
         return self._applier.refused
 
+    def spent(self, rule: str, pattern: str) -> int | None:
+        """What is used of a budget on admission; None until something is spent of it in this process."""
+        return self._applier.spent(rule, pattern)
+
     @property
     def pending(self) -> int:
         """Messages sent whose commit has not reached the loop yet."""
