@@ -23,6 +23,7 @@ from scrapy_frontier.commands import (
     _robots,
     _runs,
     _sweep,
+    _top,
     _verify,
 )
 from scrapy_frontier.commands.invocation import Invocation, Subcommand
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
     _runs.COMMAND,
+    _top.COMMAND,
     _report.COMMAND,
     _explain.COMMAND,
     _history.COMMAND,

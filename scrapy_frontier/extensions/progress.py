@@ -13,7 +13,8 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy_frontier.extensions.terminal import LiveLine, is_terminal
 from scrapy_frontier.frontier import Frontier
 from scrapy_frontier.frontier.situation import situation_of
-from scrapy_frontier.report.situation import Pace, parts
+from scrapy_frontier.report.situation import Pace, Situation, parts
+from scrapy_frontier.store.messages import SituationTold
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -22,10 +23,18 @@ if TYPE_CHECKING:
     # typing.Self requires Python 3.11
     from typing_extensions import Self
 
+    from scrapy_frontier.frontier.life import Open
+
 logger = logging.getLogger(__name__)
 
 TICK_S: Final = 1.0
 """The live line changes once a second."""
+
+TELL_S: Final = 2.0
+"""Who watches by way of the store is told every other second, as long as anything changes."""
+
+ALIVE_S: Final = 30.0
+"""And so often where nothing does."""
 
 
 class FrontierProgress:
@@ -39,6 +48,8 @@ class FrontierProgress:
         self._pace = Pace()
         self._loop: Any = None
         self._line: LiveLine | None = None
+        self._told: Situation | None = None
+        self._told_at = -ALIVE_S
         self._is_logged = False
         self._logged_at = 0.0
 
@@ -75,6 +86,7 @@ class FrontierProgress:
             return
         opened, now = self._frontier.opened, time.monotonic()
         situation = situation_of(opened, self._pace.rate(now, opened.answered))
+        self._tell(opened, situation)
         phrases = parts(situation, situation.at_ms)
         if self._is_logged and now - self._logged_at >= self._interval_s:
             self._logged_at = now
@@ -84,6 +96,14 @@ class FrontierProgress:
                 self._line.show([f"{self._name} {phrases[0]}", *phrases[1:]])
             except OSError:
                 self._drop_line()
+
+    def _tell(self, opened: Open, situation: Situation) -> None:
+        """Write it into the store, in a transaction that is made anyway where there is work."""
+        age_s = time.monotonic() - self._told_at
+        if age_s < (ALIVE_S if situation.is_like(self._told) else TELL_S):
+            return
+        self._told, self._told_at = situation, time.monotonic()
+        opened.writer.send(SituationTold(situation.at_ms, situation.to_text()))
 
     def _drop_line(self) -> None:
         if self._line is not None:

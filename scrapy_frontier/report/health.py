@@ -19,6 +19,10 @@ _STATES: Final = "SELECT gate, state, is_calm, updated_ms FROM health WHERE run_
 
 _OF_GATE: Final = f"{_STATES} AND gate = :gate"
 
+_TROUBLED: Final = f"{_STATES} AND is_calm = 0 ORDER BY updated_ms DESC LIMIT :limit"
+
+_COUNT_TROUBLED: Final = "SELECT count(*) FROM health WHERE run_id = :run AND is_calm = 0"
+
 _DECISIONS: Final = (
     "SELECT gate, code, count(*) FROM health_sample"
     f" WHERE run_id = :run AND code IN ('{BACK_OFF}', '{EASE}') GROUP BY gate, code"
@@ -58,6 +62,17 @@ def health_of_gate(connection: Connection, run_id: int, gate: str) -> OriginHeal
     """The health of one gate, without its counts; None where no sample was kept."""
     row = connection.execute(text(_OF_GATE), {"run": run_id, "gate": gate}).first()
     return None if row is None else _account(row, 0, 0)
+
+
+def troubled_gates(
+    connection: Connection, run_id: int, limit: int
+) -> tuple[int, dict[str, OriginHealth]]:
+    """How many gates are held to less than they might be, and the health of those that it was decided of last."""
+    rows = connection.execute(text(_TROUBLED), {"run": run_id, "limit": limit})
+    found = {row.gate: _account(row, 0, 0) for row in rows}
+    if len(found) < limit:
+        return len(found), found
+    return int(connection.scalar(text(_COUNT_TROUBLED), {"run": run_id}) or 0), found
 
 
 def _account(row: Any, backed_off: int, eased: int) -> OriginHealth:

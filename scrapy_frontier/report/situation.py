@@ -94,7 +94,7 @@ class Situation:
 
     def is_like(self, other: Situation | None) -> bool:
         """Whether nothing but time has passed since."""
-        return other is not None and self.at_ms >= other.at_ms and _still(self) == _still(other)
+        return other is not None and _still(self) == _still(other)
 
 
 def _still(situation: Situation) -> dict[str, Any]:

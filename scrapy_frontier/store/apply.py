@@ -39,6 +39,7 @@ from scrapy_frontier.store.messages import (
     Requeue,
     Retry,
     RobotsFetched,
+    SituationTold,
     Tally,
     Transit,
 )
@@ -76,6 +77,7 @@ HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         OriginTiming: on_record.origin_timing,
         RobotsFetched: on_record.robots_fetched,
         HealthSampled: on_record.health_sampled,
+        SituationTold: on_record.situation_told,
         Tally: on_record.tally,
         Likened: families.likened,
         FamilyBraked: families.braked,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy_frontier.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
@@ -177,6 +177,9 @@ class Database(Protocol):
 
     def stream(self, connection: Connection) -> Cursor:
         """A cursor for one long answer, which is not held in memory whole: read it by `fetchmany`."""
+
+    def stopper(self, connection: Connection) -> Callable[[], None]:
+        """Ends the statement that runs on a connection, with an error there; to be called from another thread."""
 
     def size(self, connection: Connection) -> int:
         """Bytes that the store takes."""

@@ -346,6 +346,14 @@ class FamilyBraked:
 
 
 @dataclass(frozen=True, slots=True)
+class SituationTold:
+    """How the crawl stands, for those who watch: the record as JSON. The last one is kept."""
+
+    at_ms: int
+    record: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
     """Adds to a count that no other row carries, keeping the first example."""
 
@@ -413,6 +421,7 @@ Message = (
     | HealthSampled
     | Likened
     | FamilyBraked
+    | SituationTold
     | Tally
     | Read
 )

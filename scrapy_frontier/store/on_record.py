@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy_frontier.errors import IllegalTransition
 from scrapy_frontier.states import Event, State
-from scrapy_frontier.store import rows
+from scrapy_frontier.store import rows, schema
 from scrapy_frontier.store.batch import Batch
 from scrapy_frontier.store.messages import (
     Due,
@@ -14,6 +14,7 @@ from scrapy_frontier.store.messages import (
     Rejected,
     Requeue,
     RobotsFetched,
+    SituationTold,
     Tally,
     Transit,
 )
@@ -149,3 +150,8 @@ def health_sampled(batch: Batch, message: HealthSampled) -> None:
 
 def tally(batch: Batch, message: Tally) -> None:
     batch.tally(message.kind, message.name, message.count, message.example)
+
+
+def situation_told(batch: Batch, message: SituationTold) -> None:
+    row = (batch.run_id, message.at_ms, message.record)
+    rows.insert(batch.cursor, schema.situation, [row], rows.SITUATION_UPSERT)

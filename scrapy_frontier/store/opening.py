@@ -5,7 +5,7 @@ short readers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -16,6 +16,7 @@ from scrapy_frontier import failpoints
 from scrapy_frontier.errors import ConfigError, StoreError
 from scrapy_frontier.store import sqlite
 from scrapy_frontier.store.database import Database, Library, Location, Lock
+from scrapy_frontier.store.deadline import Deadline
 from scrapy_frontier.store.location import locate
 from scrapy_frontier.store.place import Place
 from scrapy_frontier.store.standing import bring_up_to_date, check_current
@@ -92,14 +93,16 @@ class Store:
             yield
 
     @contextmanager
-    def reader(self) -> Iterator[Connection]:
+    def reader(self, deadline: Deadline | None = None) -> Iterator[Connection]:
         """A snapshot of the store, from the first statement to the end of the block.
 
-        Keep it short: while it is open, the write-ahead log cannot be reset and grows.
+        Keep it short: while it is open, the write-ahead log cannot be reset and grows. Raises `ReadTooLong` where it
+        is not done by the deadline.
         """
         with (
             store_errors(f"reading {self.url}"),
             self._reading.connect() as connection,
+            nullcontext() if deadline is None else deadline.kept(self.database.stopper(connection)),
             connection.begin(),
         ):
             yield connection

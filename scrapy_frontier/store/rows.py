@@ -65,6 +65,10 @@ HEALTH_UPSERT: Final = (
     " updated_ms = excluded.updated_ms"
 )
 
+SITUATION_UPSERT: Final = (
+    " ON CONFLICT(run_id) DO UPDATE SET at_ms = excluded.at_ms, record = excluded.record"
+)
+
 LIKENESS_INSERT: Final = " ON CONFLICT(attempt_id) DO NOTHING"
 
 SEED_UPSERT: Final = " ON CONFLICT(identity_id) DO UPDATE SET requests = excluded.requests"

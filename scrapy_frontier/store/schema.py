@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from scrapy_frontier.states import TRANSITIONS, Disposition, Event, State
 
-SCHEMA_VERSION: Final = "0006"
+SCHEMA_VERSION: Final = "0007"
 """The newest migration this package knows; `meta.schema` of a store names the one it has."""
 
 PRODUCT: Final = "scrapy_frontier"
@@ -416,6 +416,14 @@ health_sample = _table(
     Index("ix_health_sample", "run_id", "gate", "sample_id"),
 )
 """Each decision about the pace of an origin: `inputs` (bounds, state before, window) and `state` (after) as JSON."""
+situation = _table(
+    "situation",
+    Column("run_id", Big, primary_key=True, autoincrement=False),
+    Column("at_ms", Big, nullable=False),
+    Column("record", Text, nullable=False),
+)
+"""What the process that works on a run last said of itself, for who watches it: `report.situation` reads the record."""
+
 budget = _table(
     "budget",
     Column("run_id", Big, primary_key=True),

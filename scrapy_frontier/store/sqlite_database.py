@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -134,6 +134,11 @@ class SqliteDatabase:
     def stream(self, connection: Connection) -> SqliteCursor:
         """SQLite finds the rows of an answer as they are fetched."""
         return self.cursor(connection)
+
+    def stopper(self, connection: Connection) -> Callable[[], None]:
+        """See `Database`."""
+        interrupt: Callable[[], None] = connection.connection.driver_connection.interrupt  # type: ignore[union-attr]
+        return interrupt
 
     def size(self, connection: Connection) -> int:
         """Bytes of the file, without its write-ahead log."""

@@ -22,6 +22,7 @@ from scrapy_frontier.store.messages import (
     Message,
     OriginTiming,
     RobotsFetched,
+    SituationTold,
     Tally,
 )
 from scrapy_frontier.store.rows import cursor_of
@@ -49,7 +50,7 @@ CHECKPOINT_FRAMES: Final = 16_000
 CHECKPOINT_INTERVAL_S: Final = 60.0
 """The log is taken into the store at least this often while something is written."""
 
-RECORDS: Final = frozenset({Emission, OriginTiming, RobotsFetched, Tally})
+RECORDS: Final = frozenset({Emission, OriginTiming, RobotsFetched, SituationTold, Tally})
 """Messages that record something and can never bring anything to fetch."""
 
 _PAGE_ROWS: Final = 40

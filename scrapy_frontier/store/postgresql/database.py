@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from scrapy_frontier.store.postgresql.location import PostgresqlLocation
 from scrapy_frontier.store.postgresql.locks import SessionRunLock
 
 _EXAMPLES: Final = 100
+
+_CANCEL_TIMEOUT_S: Final = 5
 
 _STREAMS: Final = itertools.count(1)
 
@@ -206,6 +208,19 @@ class PostgresqlDatabase:
         """A cursor of the server."""
         raw: Any = connection.connection.driver_connection
         return PostgresqlCursor(raw.cursor(name=f"frontier_{next(_STREAMS)}"))
+
+    def stopper(self, connection: Connection) -> Callable[[], None]:
+        """By the server's own way to cancel a query, over a connection of its own."""
+        raw: Any = connection.connection.driver_connection
+
+        def stop() -> None:
+            from psycopg import Error
+
+            # A statement that has ended meanwhile, or a server that has gone: nothing is left to end.
+            with suppress(Error):
+                raw.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
+
+        return stop
 
     def size(self, connection: Connection) -> int:
         """Bytes of the store's tables and indexes."""
