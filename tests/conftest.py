@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import hypothesis
 import pytest
 from postgresql_server import VARIABLE, NoServer, server
 from store_kinds import KINDS, Databases, Stores
+
+# The examples are the same in each run, so that a failure is of what was changed; other ones are tried
+# with `--hypothesis-profile=search`.
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.register_profile("search", print_blob=True)
+hypothesis.settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")

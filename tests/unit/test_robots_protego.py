@@ -59,10 +59,17 @@ def test_protego_chooses_groups_by_any_word_of_a_header() -> None:
     assert theirs is not vector["allow"]
 
 
+def test_protego_counts_a_question_mark_as_three_octets() -> None:
+    """Why no pattern of the property below has one: to us `/*` is as long as `/?`, and the allow wins."""
+    text = "User-agent: spindle\nAllow: /*\nDisallow: /?"
+    assert Rules.parse(text.encode()).for_agent("spindle").decide("/?").allowed
+    assert not protego_allows(text, "spindle", "http://site.example/?")
+
+
 paths = st.text("ab/?.", max_size=8).map(lambda text: f"/{text}")
 patterns = st.builds(
     lambda path, end: f"{path}{end}",
-    st.text("ab/?.*", max_size=6).map("/{}".format),
+    st.text("ab/.*", max_size=6).map("/{}".format),
     st.sampled_from(["", "$"]),
 )
 rules = st.tuples(st.sampled_from(["Allow", "Disallow"]), patterns)
