@@ -13,18 +13,22 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.events import RequestReceived
+from h2.settings import SettingCodes, Settings
 
 
 class Http2Port:
     """Answers by path: `/ok*` well, `/short*` shorter than it says, `/reset*` by RST_STREAM in mid-body, `/cut*` by
-    closing the connection in mid-body, `/bad*` by a frame that ends the connection.
+    closing the connection in mid-body, `/bad*` by a frame that ends the connection, `/away*` by a GOAWAY.
 
-    `once`: paths that misbehave but once.
+    `once`: paths that misbehave but once. `streams`: how many a connection may have at a time.
     """
 
-    def __init__(self, context: ssl.SSLContext, once: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, context: ssl.SSLContext, once: frozenset[str] = frozenset(), streams: int = 100
+    ) -> None:
         self._context = context
         self.once = once
+        self.streams = streams
         self.hits: Counter[str] = Counter()
         self.number = 0
         self.transports: set[asyncio.Transport] = set()
@@ -77,6 +81,10 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         self._port.transports.add(transport)
+        self._h2.local_settings = Settings(
+            client=False,
+            initial_values={SettingCodes.MAX_CONCURRENT_STREAMS: self._port.streams},
+        )
         self._h2.initiate_connection()
         self._flush()
 
@@ -98,6 +106,11 @@ class _Connection(asyncio.Protocol):
         fault = path.strip("/").rstrip("0123456789")
         if path in self._port.once and self._port.hits[path] > 1:
             fault = "ok"
+        if fault == "away":
+            self._h2.close_connection(last_stream_id=0)
+            self._flush()
+            self._transport.close()
+            return
         length = "5" if fault == "ok" else "100"
         headers = [(":status", "200"), ("content-type", "text/plain"), ("content-length", length)]
         self._h2.send_headers(stream_id, headers)

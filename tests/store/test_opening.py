@@ -248,6 +248,8 @@ def as_nobody(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield
         return
     ours = tmp_path_factory.getbasetemp().parent
+    if "PYTEST_XDIST_WORKER" in os.environ:  # the folder of a worker is in that of the session
+        ours = ours.parent
     for directory in (tmp_path, *tmp_path.parents):
         if directory.is_relative_to(ours):
             directory.chmod(directory.stat().st_mode | 0o011)

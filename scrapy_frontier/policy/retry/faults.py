@@ -1,7 +1,7 @@
 """What kind of fault an exception of a download is, by the names of its classes and its text.
 
-Nothing is imported for it: the classes are Scrapy's, Twisted's, OpenSSL's and h2's, and any of them
-may be missing. A kind is a short stable name; `download.{kind}` is the cause in the ledger.
+Nothing is imported for it: the classes are Scrapy's, Twisted's, OpenSSL's, h2's, aiohttp's and httpx's, and any of
+them may be missing. A kind is a short stable name; `download.{kind}` is the cause in the ledger.
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "InactiveStreamClosed": "http2.unsent",
         "H2Error": "http2.protocol",
         "ParseError": "malformed",
+        "BadHttpMessage": "malformed",
+        "PayloadEncodingError": "truncated",  # aiohttp's, and a BadHttpMessage
+        "ReadError": "reset",
+        "WriteError": "reset",
         "ConnectionLost": "reset",
         "ConnectionAborted": "reset",
         "ConnectionDone": "reset",
@@ -46,7 +50,6 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "UnsupportedURLSchemeError": "unsupported",
         "NotSupported": "unsupported",
         "BadGzipFile": "decoding",
-        "ArtifactError": "evidence",
         "DownloadFailedError": "failed",
     }
 )
@@ -115,9 +118,10 @@ def _causes(error: BaseException | None, depth: int) -> Iterator[BaseException]:
 def _kind_of(error: BaseException) -> str | None:
     names = [cls.__name__ for cls in type(error).__mro__]
     module = type(error).__module__
-    if module.startswith("OpenSSL"):
-        return _tls_kind(error, names)
     text = str(error)
+    # httpx has the text alone of what the ssl module raised.
+    if module.startswith(("OpenSSL", "ssl")) or text.startswith("[SSL"):
+        return _tls_kind(error, names)
     if names[0] == "DownloadCancelledError" and "download max size" in text:
         return "too_large"
     if "sent RST_STREAM" in text:
@@ -131,6 +135,10 @@ def _kind_of(error: BaseException) -> str | None:
         return "http2.protocol"
     if module == "twisted.internet.error" and names[0] == "TimeoutError":
         names = names[1:]
+    if names[0] == "ConnectError" and module != "twisted.internet.error":
+        return None  # httpx's is of anything; what Scrapy wraps it in says which
+    if names[0] == "RemoteProtocolError":
+        return "malformed" if text.startswith("illegal ") else None
     found = next((KINDS[name] for name in names if name in KINDS), None)
     if found is None and module in {"zlib", "brotli", "zstandard"}:
         return "decoding"

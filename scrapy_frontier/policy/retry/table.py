@@ -120,7 +120,6 @@ TABLE: Final = (
     _fault("download.http2.reset", "The server reset the HTTP/2 stream."),
     _not("download.too_large", "The response is larger than `DOWNLOAD_MAXSIZE`."),
     _not("download.decoding", "The body cannot be decoded."),
-    _not("download.evidence", "The evidence of the response could not be kept."),
     _not("download.cancelled", "The download was cancelled on this side."),
     _not("download.unsupported", "Nothing here can fetch this scheme."),
     _fault("download.failed", "The download failed in some other way."),
