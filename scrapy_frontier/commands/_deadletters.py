@@ -42,6 +42,9 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rule", help="only those of this reason or retry rule")
     parser.add_argument("--origin", help="only those of this origin, as https://example.com")
     parser.add_argument(
+        "--family", metavar="SHAPE", help="only those of this family, as `frontier families` has it"
+    )
+    parser.add_argument(
         "--disposition",
         choices=[one.label for one in DEAD],
         help="only those that ended so",
@@ -51,7 +54,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
 def _wanted(invocation: Invocation) -> Wanted:
     options = invocation.options
     origin = options.origin.rstrip("/") if options.origin else None
-    return Wanted(options.rule, origin, options.disposition)
+    return Wanted(options.rule, origin, options.disposition, options.family)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +111,7 @@ def _run_requeue(invocation: Invocation) -> int:
     wanted, options = _wanted(invocation), invocation.options
     if bool(options.url) + (not wanted.is_all) + options.all != 1:
         raise ConfigError(
-            "say what to requeue: a URL, or --rule, --origin, --disposition, or --all"
+            "say what to requeue: a URL, or --rule, --origin, --family, --disposition, or --all"
         )
     with open_store(invocation.store_url) as store:
         with store.reader() as connection:
@@ -132,6 +135,7 @@ def _wish(options: argparse.Namespace) -> dict[str, Any]:
         "url": options.url,
         "by_rule": options.rule,
         "by_origin": options.origin,
+        "by_family": options.family,
         "by_disposition": options.disposition,
     }
 

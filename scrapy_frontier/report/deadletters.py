@@ -26,9 +26,11 @@ DEAD: Final = (Disposition.FAILED, Disposition.HTTP_ERROR, Disposition.CALLBACK_
 PAGE: Final = 1000
 
 _LETTERS: Final = (
-    "SELECT c.identity_id, i.url, o.origin, c.disposition, r.code, t.at_ms, t.detail FROM current AS c"
+    "SELECT c.identity_id, i.url, o.origin, f.name AS family, c.disposition, r.code, t.at_ms, t.detail"
+    " FROM current AS c"
     " JOIN identity AS i ON i.identity_id = c.identity_id"
     " JOIN origin AS o ON o.origin_id = c.origin_id"
+    " LEFT JOIN family AS f ON f.family_id = i.family_id"
     " JOIN transition AS t ON t.seq = c.last_seq"
     " LEFT JOIN reason AS r ON r.reason_id = c.reason_id"
     f" WHERE c.run_id = :run AND c.state = {State.TERMINAL:d} AND c.identity_id > :after"
@@ -39,19 +41,21 @@ _LETTERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which dead letters are meant: all of them, or those of a rule, an origin, a disposition.
+    """Which dead letters are meant: all of them, or those of a rule, an origin, a family, a disposition.
 
-    `rule`: the code of the reason (`http.503`, `download.reset`), or the name of the retry rule.
+    `rule`: the code of the reason (`http.503`, `download.reset`), or the name of the retry rule. `family`: its shape,
+    at any origin.
     """
 
     rule: str | None = None
     origin: str | None = None
     disposition: str | None = None
+    family: str | None = None
 
     @property
     def is_all(self) -> bool:
         """Whether nothing narrows it down."""
-        return self.rule is None and self.origin is None and self.disposition is None
+        return self == Wanted()
 
     def has(self, letter: Letter) -> bool:
         """Whether this dead letter is meant."""
@@ -59,16 +63,21 @@ class Wanted:
             (self.rule is None or self.rule in (letter.reason, letter.rule))
             and (self.origin is None or self.origin == letter.origin)
             and (self.disposition is None or self.disposition == letter.disposition)
+            and (self.family is None or self.family == letter.family)
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter. `rule`: the retry rule that decided last, `why_not`: why it is not tried again."""
+    """A dead letter. `rule`: the retry rule that decided last, `why_not`: why it is not tried again.
+
+    `family`: the shape of its family; None where traps are not looked for, and for robots.txt.
+    """
 
     identity_id: int
     url: str
     origin: str
+    family: str | None
     disposition: str
     reason: str
     rule: str | None
@@ -126,6 +135,7 @@ def _letter(row: Any) -> Letter:
         row.identity_id,
         row.url,
         row.origin.partition(" (")[0],
+        row.family.partition(" ")[2] if row.family else None,
         label(Disposition, row.disposition),
         row.code or NO_REASON,
         said.get("rule") if isinstance(decision, dict) else None,

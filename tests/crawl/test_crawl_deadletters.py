@@ -54,6 +54,23 @@ async def test_dead_letters_are_listed_and_filtered(
     assert [one["url"] for one in json.loads(text)["deadletters"]] == [site.main / "cut"]
 
 
+async def test_dead_letters_of_a_family(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """The shape is the one that `frontier families` prints."""
+    days = [f"/day/2026-01-{day:02}" for day in range(1, 5)]
+    lab.main.on("/", page("home", [*days, "/other"]))
+    lab.main.otherwise = Answer("", status=502)
+    await crawl(lab)
+    _, text = run(capsys, lab, "families", "--format", "json")
+    shapes = {one["family"] for one in json.loads(text)["families"]}
+    (shape,) = (one for one in shapes if one.startswith("/day/"))
+    _, text = run(capsys, lab, "deadletters", "--family", shape, "--format", "json")
+    assert {one["url"] for one in json.loads(text)["deadletters"]} == {lab.main / d for d in days}
+    status, _ = run(capsys, lab, "deadletters", "--family", "/nothing/{number}")
+    assert status == 1
+    status, text = run(capsys, lab, "requeue", "--family", shape)
+    assert (status, "4 URLs of run 1 are scheduled again" in text) == (0, True)
+
+
 async def test_a_requeued_url_gets_all_its_attempts_anew(
     site: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
