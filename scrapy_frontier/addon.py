@@ -96,7 +96,10 @@ def trial_command(argv: Sequence[str]) -> str | None:
 
 def _set_scheduler(settings: BaseSettings) -> None:
     settings.set("SCHEDULER", SCHEDULER, priority="addon")
-    chosen = load_object(settings["SCHEDULER"])
+    try:
+        chosen = load_object(settings["SCHEDULER"])
+    except (ImportError, NameError, ValueError):
+        chosen = None
     if not (isinstance(chosen, type) and issubclass(chosen, load_object(SCHEDULER))):
         raise ConfigError(
             f"SCHEDULER = {settings['SCHEDULER']!r} in your settings keeps the frontier out: remove"

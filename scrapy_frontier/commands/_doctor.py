@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.commands.invocation import Subcommand
 from scrapy_frontier.commands.liveness import is_live
+from scrapy_frontier.commands.rehearsal import rehearse
 from scrapy_frontier.report import layout
 from scrapy_frontier.report.doctor import Level, examine
 
@@ -26,7 +27,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(invocation: Invocation) -> int:
     options, settings = invocation.options, invocation.settings
-    checks = examine(invocation.store_url, settings, options.run, is_live)
+    checks = examine(invocation.store_url, settings, options.run, is_live, rehearse)
     invocation.answer(_text(checks), [asdict(check) for check in checks])
     return 1 if any(check.level is Level.FAIL for check in checks) else 0
 

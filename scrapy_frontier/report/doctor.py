@@ -69,8 +69,21 @@ Liveness = Callable[["Store", int], bool | None]
 """Whether a process works on a run of a store."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What the add-on would make of the settings: why it fails or stays off, and what it warns of."""
+
+    error: str | None = None
+    off: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+Rehearse = Callable[["BaseSettings"], "Rehearsal | None"]
+"""Tries the add-on on settings; None where it is not among their add-ons."""
+
+
 def examine(
-    url: str, settings: BaseSettings, wanted: str | None, is_live: Liveness
+    url: str, settings: BaseSettings, wanted: str | None, is_live: Liveness, rehearse: Rehearse
 ) -> tuple[Check, ...]:
     """Look at everything; nothing is changed. `wanted`: the run whose lock is of interest, or all."""
     return (
@@ -78,7 +91,7 @@ def examine(
         _library(),
         *_store(url, wanted, is_live),
         _own_settings(settings),
-        _wiring(settings),
+        *_wiring(settings, rehearse(settings)),
         _agent(settings),
         *_robots(settings),
     )
@@ -183,17 +196,24 @@ def _own_settings(settings: BaseSettings) -> Check:
     return Check("settings", Level.OK, "every FRONTIER_* setting is known and well-formed")
 
 
-def _wiring(settings: BaseSettings) -> Check:
-    addons = [getattr(addon, "__module__", str(addon)) for addon in settings.getdict("ADDONS")]
-    parts = [*addons, str(settings.get("SCHEDULER"))]
-    if not any(part.startswith("scrapy_frontier") for part in parts):
-        cure = 'ADDONS = {"scrapy_frontier.Addon": 500} in settings.py'
-        return Check("wiring", Level.WARN, "crawls of this project do not use the frontier", cure)
+def _wiring(settings: BaseSettings, rehearsal: Rehearsal | None) -> Iterator[Check]:
+    is_spelled_out = str(settings.get("SCHEDULER")).startswith("scrapy_frontier")
     reactor = settings.get("TWISTED_REACTOR")
-    if reactor != _ASYNCIO:
+    if rehearsal is None and not is_spelled_out:
+        cure = 'ADDONS = {"scrapy_frontier.Addon": 500} in settings.py'
+        text = "crawls of this project do not use the frontier"
+        yield Check("wiring", Level.WARN, text, cure)
+    elif rehearsal is not None and rehearsal.off:
+        yield Check("wiring", Level.WARN, f"crawls do not use the frontier: {rehearsal.off}")
+    elif rehearsal is not None and rehearsal.error:
+        yield Check("wiring", Level.FAIL, f"crawls do not start: {rehearsal.error}")
+    elif reactor != _ASYNCIO:
         text = f"TWISTED_REACTOR is {reactor!r}, and the frontier needs asyncio"
-        return Check("wiring", Level.FAIL, text, f'TWISTED_REACTOR = "{_ASYNCIO}"')
-    return Check("wiring", Level.OK, "crawls of this project use the frontier")
+        yield Check("wiring", Level.FAIL, text, f'TWISTED_REACTOR = "{_ASYNCIO}"')
+    else:
+        yield Check("wiring", Level.OK, "crawls of this project use the frontier")
+    for warning in rehearsal.warnings if rehearsal is not None else ():
+        yield Check("wiring", Level.WARN, warning)
 
 
 def _agent(settings: BaseSettings) -> Check:

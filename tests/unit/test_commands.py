@@ -187,3 +187,25 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     with process.stderr as stderr:
         assert stderr.read() == b""
     assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "level", "words"),
+    [
+        ({}, "ok", "use the frontier"),
+        ({"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}, "FAIL", "keeps the frontier out"),
+        ({"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}, "warn", "is not used"),
+        ({"FRONTIER_ENABLED": "False"}, "warn", "FRONTIER_ENABLED is False"),
+        ({"ADDONS": "{}"}, "warn", "do not use the frontier"),
+    ],
+)
+def test_doctor_tries_the_wiring(
+    settings: dict[str, str], level: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What would keep a crawl from starting, or what it would warn of, is said before one is started."""
+    given = {"ADDONS": '{"scrapy_frontier.Addon": 500}', **settings}
+    options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
+    assert script(["doctor", "--format", "json", *options]) == (1 if level == "FAIL" else 0)
+    found = [one for one in json.loads(capsys.readouterr().out) if one["name"] == "wiring"]
+    assert level in {one["level"] for one in found}
+    assert any(words in one["text"] for one in found)
