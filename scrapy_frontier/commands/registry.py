@@ -22,6 +22,7 @@ from scrapy_frontier.commands import (
     _report,
     _robots,
     _runs,
+    _serve,
     _sweep,
     _top,
     _verify,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
     _runs.COMMAND,
     _top.COMMAND,
+    _serve.COMMAND,
     _report.COMMAND,
     _explain.COMMAND,
     _history.COMMAND,

@@ -24,7 +24,7 @@ class Deadline:
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self._wake = threading.Event()
-        self._has_passed = False
+        self._has_passed = limit_s <= 0
         self._is_done = False
 
     def end(self) -> None:
@@ -38,6 +38,8 @@ class Deadline:
 
         Raises `ReadTooLong` then.
         """
+        if self._has_passed:
+            raise ReadTooLong("the read was ended before it had begun")
         thread = threading.Thread(target=self._watch, args=(interrupt,), daemon=True)
         thread.start()
         try:

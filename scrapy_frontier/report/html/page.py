@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 _FOLDER: Final = "templates"
 
 
-def render_html(account: Coverage, facts: Facts) -> str:
-    """The page of an account. All text of the web in it is escaped, control characters are written out."""
+def render_html(account: Coverage, facts: Facts, notice: str | None = None) -> str:
+    """The page of an account. All text of the web in it is escaped, control characters are written out.
+
+    `notice` stands above the report.
+    """
     script, style = _source("tables.js"), _source("page.css")
     return (
         _environment()
@@ -50,8 +53,18 @@ def render_html(account: Coverage, facts: Facts) -> str:
             else None,
             script=Markup(script),
             style=Markup(style),
-            digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            content_policy=Markup(content_policy()),
+            notice=notice,
         )
+    )
+
+
+def content_policy() -> str:
+    """What the page may do, as a Content-Security-Policy: run its one script, and ask for nothing."""
+    digest = base64.b64encode(hashlib.sha256(_source("tables.js").encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
     )
 
 
