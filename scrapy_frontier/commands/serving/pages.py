@@ -45,19 +45,26 @@ T = TypeVar("T")
 class Kept(Generic[T]):
     """Something that is made anew when somebody asks and it is old; an error is kept too. From any thread."""
 
-    def __init__(self, make: Callable[[], T], fresh_s: float, rest: float) -> None:
+    def __init__(
+        self,
+        make: Callable[[], T],
+        fresh_s: float,
+        rest: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
         self._make = make
         self._fresh_s = fresh_s
         self._rest = rest
         self._lock = threading.Lock()
         self._value: T | None = None
         self._error: FrontierError | None = None
-        self._until = 0.0
+        self._until = float("-inf")
 
     def get(self) -> T:
         """The thing. Raises the `FrontierError` for which there is none."""
         with self._lock:
-            if time.monotonic() >= self._until:
+            if self._clock() >= self._until:
                 self._renew()
             if self._error is not None:
                 raise self._error
@@ -65,13 +72,13 @@ class Kept(Generic[T]):
             return self._value
 
     def _renew(self) -> None:
-        began = time.monotonic()
+        began = self._clock()
         self._error = None
         try:
             self._value = self._make()
         except FrontierError as error:
             self._error = error
-        ended = time.monotonic()
+        ended = self._clock()
         self._until = ended + max(self._fresh_s, self._rest * (ended - began))
 
 
