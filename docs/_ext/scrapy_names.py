@@ -49,6 +49,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "SPIDER_MIDDLEWARES": "The same.",
     "EXTENSIONS": "The add-on puts its statistics there.",
     "DOWNLOAD_HANDLERS": "scrapy-playwright's handler is replaced by Scrapy's own: the frontier renders.",
+    "DOWNLOAD_MAXSIZE": "How large a rendered page may grow, too, in characters.",
     "DOWNLOAD_HANDLERS_BASE": "Names Scrapy's own handler of a scheme.",
     "PLAYWRIGHT_BROWSER_TYPE": "Must be `chromium`, the default: no other browser can be cut off from the network.",
     "TWISTED_REACTOR": "Must be the asyncio reactor, which is the default.",
@@ -82,6 +83,7 @@ META: Final[Mapping[str, str]] = {
     "give_up_log_level": "`RETRY_GIVE_UP_LOG_LEVEL` for this request.",
     "download_timeout": "Kept by Scrapy; tells a timeout of the connection from one of the answer. Shortly before it is"
     " over, what has arrived of a body is taken where that is wished.",
+    "download_maxsize": "How large a rendered page may grow, too, in characters.",
     "download_fail_on_dataloss": "`DOWNLOAD_FAIL_ON_DATALOSS` for this request.",
     "frontier_idempotent": "`True`: the request may be sent twice, whatever its method.",
     "frontier_holds": "Set by the frontier: how many times the request has waited by no fault of its own.",

@@ -58,6 +58,10 @@ class ScriptHops(NextHops):
             )
             if navigation.content_type:
                 hop.headers["Content-Type"] = navigation.content_type
+        # What the page's own policy about referrers leaves of its address.
+        hop.headers.pop("Referer", None)
+        if navigation.referer:
+            hop.headers["Referer"] = navigation.referer
         return self.admitted(request, response, hop, "script")
 
 

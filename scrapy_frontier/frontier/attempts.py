@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,6 +61,7 @@ class Attempt:
         "issuer",
         "judgement",
         "lease",
+        "on_end",
         "origin_id",
         "page",
         "parts",
@@ -143,6 +145,8 @@ class Attempt:
         """What is kept beside the response as the spider sees it, by name: the picture of a rendered page, say."""
         self.seen: asyncio.Future[bytes | None] | None = None
         """Evidence of the response as the spider sees it, while it is being written."""
+        self.on_end: Callable[[], None] | None = None
+        """What is to be let go when it is over, whatever came of it."""
 
     def is_judged_by(self, error: BaseException | None) -> bool:
         """Whether this error, or the body that it speaks of, is what the attempt was judged by."""

@@ -493,6 +493,8 @@ class Frontier:
         """The attempt is over."""
         self.attempts.pop(attempt.request, None)
         self.give_place_back(attempt)
+        if attempt.on_end is not None:
+            attempt.on_end()
 
     def _now_ms(self) -> int:
         return milliseconds(self.clock.now())

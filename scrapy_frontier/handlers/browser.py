@@ -26,12 +26,13 @@ from scrapy_playwright._utils import (
 from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
 
 from scrapy_frontier.handlers import cookies, launch
+from scrapy_frontier.handlers.content import check_size, salvage, within
 from scrapy_frontier.handlers.failures import RenderError, failure_of
 from scrapy_frontier.handlers.rendered import Rendered
 from scrapy_frontier.policy.rendering import TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Coroutine, Iterable
     from http.cookiejar import Cookie
 
     from playwright.async_api import BrowserContext, CDPSession, Page
@@ -50,9 +51,11 @@ CLOSE_S: Final = 5.0
 OPEN_S: Final = 20.0
 """Seconds that a browser may take to open an empty page."""
 
-SALVAGE_S: Final = 1.5
-"""Seconds that a page may take to tell what is in it, once its time is over; its scripts are ended then, and it is
-asked once more."""
+
+_OPEN: Final = (
+    "the browser reaches the network in spite of its flags,"
+    " by a policy of this machine perhaps: it is shown no page"
+)
 
 
 class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
@@ -72,6 +75,8 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         self._named_contexts = self.config.startup_context_kwargs
         self.config.startup_context_kwargs = {}
         self.config.use_threaded_loop = False
+        # Each page has a context of its own; how many there are at once is FRONTIER_RENDER_CONCURRENCY's affair.
+        self.__dict__.pop("context_semaphore", None)
         self._starting = asyncio.Lock()
         self._names = itertools.count()
         self._guards: dict[str, Guard] = {}
@@ -96,20 +101,18 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         keeps = False
         try:
             await self._start()
-            page, before = await _within(OPEN_S, self._open(view, guard, jar))
+            page, before = await within(OPEN_S, self._open(view, guard, jar))
             html = await self._show(view, page, guard)
             keeps = bool(request.meta.get("playwright_include_page")) and not guard.ended.done()
-            after = await _within(CLOSE_S, page.context.cookies())
-            picture = (
-                await _within(CLOSE_S, page.screenshot(full_page=True)) if screenshot else None
-            )
+            after = await within(CLOSE_S, page.context.cookies())
+            picture = await within(CLOSE_S, page.screenshot(full_page=True)) if screenshot else None
             return Rendered(
                 html,
                 guard.seen,
                 guard.spending.reached,
                 round(time.monotonic() - started_at, 3),
                 after,
-                cookies.differ(before, after),
+                before,
                 picture,
                 page if keeps else None,
             )
@@ -159,6 +162,7 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         """A page behind its guard, and the cookies it begins with. Fails closed where the guard cannot be put up."""
         spider = self._crawler.spider
         page: Page = await self._create_page(view, spider)
+        guard.is_unwanted = self.abort_request
         try:
             await guard.install(page)
             # Where scripts let nobody in, there is no session to be had any more.
@@ -193,11 +197,19 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
                 except Exception as error:
                     self.browser_provider = None
                     raise RenderError("launch", f"Playwright does not start: {error}") from error
+            is_new = not hasattr(self, "browser")
             try:
                 await self._maybe_launch_browser()
+                is_open = is_new and await launch.reaches_out(
+                    self.browser, self.config.launch_options
+                )
             except PlaywrightError as error:
                 await self._give_up_playwright()
                 raise RenderError("launch", _advice(error)) from error
+            if is_open:
+                await self.browser.close()
+                self._forget_browser()
+                raise RenderError("guard", _OPEN)
 
     async def _give_up_playwright(self) -> None:
         """Playwright's own process may be what has gone: the next page starts another one."""
@@ -226,34 +238,32 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
                 guard.spending.reach(TIME)
         finally:
             await _let_go(showing)
-        return await self._salvage(page, guard)
-
-    async def _salvage(self, page: Page, guard: Guard) -> str:
-        """What is in a page that is cut off; its scripts are ended where they let nobody in."""
         guard.over()
-        with suppress(TimeoutError):
-            return str(await _within(SALVAGE_S, page.content()))
-        with suppress(PlaywrightError, TimeoutError):
-            await _within(SALVAGE_S, self._sessions[page].send("Runtime.terminateExecution"))
-        try:
-            return str(await _within(SALVAGE_S, page.content()))
-        except TimeoutError as error:
-            text = f"{guard.document.url}: its scripts let nobody in"
-            raise RenderError("hung", text) from error
+        return await salvage(page, self._sessions[page], self._most(view), guard.document.url)
 
     async def _apply_page_methods(self, page: Page, request: Request, spider: Any) -> None:
         await super()._apply_page_methods(page, request, spider)
         guard = self._guards.get(request.meta["playwright_context"])
         if guard is not None:
             await guard.quiet(self._settings.render_quiet_s)
+            await check_size(self._sessions[page], self._most(request), guard.document.url)
+
+    def _most(self, request: Request) -> int:
+        """How large a page may become: as large as what is downloaded may be."""
+        largest = self._crawler.settings.getint("DOWNLOAD_MAXSIZE")
+        return int(request.meta.get("download_maxsize", largest))
+
+    def close_kept(self, page: Page) -> None:
+        """Close a page that was kept, unless that is done: its callback has ended."""
+        if page in self.kept:
+            _go(_close(page.context))
 
     def _keep(self, page: Page) -> None:
         self.kept.add(page)
 
         def closed(_: Page) -> None:
             self.kept.discard(page)
-            closing = asyncio.ensure_future(_close(page.context))
-            closing.add_done_callback(lambda done: done.cancelled() or done.exception())
+            _go(_close(page.context))
 
         page.on("close", closed)
 
@@ -294,12 +304,15 @@ async def _close(context: BrowserContext) -> None:
         await context.close()
 
 
-async def _within(seconds: float, work: Any) -> Any:
-    """`asyncio.wait_for`, with the builtin error on every Python."""
-    try:
-        return await asyncio.wait_for(work, max(0.0, seconds))
-    except asyncio.TimeoutError as error:
-        raise TimeoutError from error
+def _go(work: Coroutine[Any, Any, None]) -> None:
+    """Have it done, whatever comes of it."""
+    doing = asyncio.ensure_future(work)
+    _under_way.add(doing)
+    doing.add_done_callback(_under_way.discard)
+
+
+_under_way: Final[set[asyncio.Future[None]]] = set()
+"""What nobody waits for; an event loop keeps no hold of its tasks."""
 
 
 async def _let_go(task: asyncio.Future[Any]) -> None:

@@ -14,11 +14,6 @@ def to_browser(jar: Iterable[Cookie]) -> list[dict[str, Any]]:
     return [_browser_cookie(cookie) for cookie in jar if cookie.domain and cookie.value is not None]
 
 
-def from_browser(cookies: Iterable[Mapping[str, Any]]) -> list[Cookie]:
-    """The cookies of a context as a jar takes them."""
-    return [_jar_cookie(cookie) for cookie in cookies]
-
-
 def header(cookies: Iterable[Mapping[str, Any]]) -> str:
     """The `Cookie` header that sends these."""
     return "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in cookies)
@@ -29,11 +24,29 @@ def differ(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any
     return _values(before) != _values(after)
 
 
-def _values(cookies: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str, str]]:
-    return {
-        (str(one["domain"]).lstrip("."), str(one["path"]), str(one["name"]), str(one["value"]))
-        for one in cookies
-    }
+def take_back(
+    jar: Any, before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
+) -> None:
+    """Bring what a page has changed into Scrapy's jar, and nothing else: pages rendered at once share one."""
+    known, left = _values(before), _values(after)
+    for cookie in after:
+        if known.get(_place(cookie)) != cookie["value"]:
+            jar.set_cookie(_jar_cookie(cookie))
+    for cookie in list(jar.jar):
+        place = _place(_browser_cookie(cookie))
+        if place in known and place not in left:
+            jar.jar.clear(cookie.domain, cookie.path, cookie.name)
+
+
+Place = tuple[str, str, str]
+
+
+def _place(cookie: Mapping[str, Any]) -> Place:
+    return str(cookie["domain"]).lstrip("."), str(cookie["path"]), str(cookie["name"])
+
+
+def _values(cookies: Iterable[Mapping[str, Any]]) -> dict[Place, str]:
+    return {_place(one): str(one["value"]) for one in cookies}
 
 
 def _browser_cookie(cookie: Cookie) -> dict[str, Any]:

@@ -20,7 +20,8 @@ class RenderError(Exception):
     `crashed` (its renderer died, out of memory for one), `closed` (the browser or its context went away), `hung` (its
     scripts let nobody in), `limit` (it met one of its ceilings, and `FRONTIER_RENDER_PARTIAL` is off), `launch` (there
     is no browser), `guard` (its requests could not be watched), `aborted`, `net` (Chromium's own `net::` failures),
-    `pages` (the budget of rendered pages is spent), `failed` (anything else).
+    `pages` (the budget of rendered pages is spent), `size` (it has grown beyond `DOWNLOAD_MAXSIZE`),
+    `failed` (anything else).
     """
 
     def __init__(self, kind: str, message: str) -> None:

@@ -7,9 +7,11 @@ that are allowed are fetched by whoever renders, outside the browser.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from playwright.async_api import Error as PlaywrightError
@@ -19,7 +21,15 @@ from scrapy_frontier.handlers.rendered import Document, Header, Navigation, Seen
 from scrapy_frontier.policy.rendering import BYTES
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Download, Frame, Page, Request, Route
+    from playwright.async_api import (
+        BrowserContext,
+        Download,
+        Frame,
+        Page,
+        Request,
+        Route,
+        WebSocket,
+    )
 
     from scrapy_frontier.policy.rendering import PageSpending
 
@@ -33,6 +43,15 @@ _NOT_PASSED_ON: Final = frozenset(
 
 LINES_KEPT: Final = 10_000
 """Sub-requests of one page that are listed; a page that asks on and on is counted, not listed."""
+
+PLACES_KEPT: Final = 1000
+"""Pop-ups, downloads and addresses put into the bar that are kept of one page, of each kind."""
+
+WINDOW_S: Final = 0.3
+"""Seconds after which a window that the page has opened is closed: what it would show is known by then."""
+
+BY_PROJECT: Final = "render.abort"
+"""A sub-request that the project's `PLAYWRIGHT_ABORT_REQUEST` has refused."""
 
 
 class Refused(Exception):
@@ -77,6 +96,9 @@ class Guard:
         self._fetch = fetch
         self._show_work = show_work
         self.page: Page | None = None
+        self.is_unwanted: Callable[[Request], Awaitable[bool] | bool] | None = None
+        """The project's own word on a sub-request: `PLAYWRIGHT_ABORT_REQUEST`."""
+        self._windows: set[asyncio.Task[None]] = set()
         self._is_given = False
         self._is_over = False
         self._under_way = 0
@@ -92,14 +114,12 @@ class Guard:
         context.on("close", lambda _: self.fail("closed", "the context was closed"))
         page.on("framenavigated", self._moved)
         page.on("download", self._download)
+        page.on("websocket", self._socket)
+        context.on("page", self._window)
 
     def over(self) -> None:
         """The page is rendered: what it still asks for is refused, what becomes of it is no matter."""
         self._is_over = True
-
-    def reopen(self) -> None:
-        """The spider keeps the page: its requests are answered as before."""
-        self._is_over = False
 
     def fail(self, kind: str, message: str) -> None:
         """The page cannot go on."""
@@ -147,7 +167,7 @@ class Guard:
         frame = _frame_of(request)
         if request.is_navigation_request() and (frame is None or frame.parent_frame is None):
             if frame is None or self.page is None or frame != self.page.main_frame:
-                self.seen.popups.append(request.url)
+                _keep(self.seen.popups, request.url)
                 await _abort(route)
             elif self._is_given:
                 self._leave(request)
@@ -161,7 +181,7 @@ class Guard:
     async def _give(self, route: Route) -> None:
         """The first navigation is the renderer's own: it is given the document."""
         document = self.document
-        headers = _headers(document.headers, without={"set-cookie", "refresh"})
+        headers = _headers(document.headers, without={"set-cookie"})
         await route.fulfill(status=document.status, headers=headers, body=document.body)
         self._show_work()
 
@@ -170,13 +190,19 @@ class Guard:
         if self.seen.navigation is not None or self._is_over:
             return
         body = request.post_data_buffer or b""
-        content_type = request.headers.get("content-type", "")
-        self.seen.navigation = Navigation(request.url, request.method, body, content_type)
+        headers = request.headers
+        self.seen.navigation = Navigation(
+            request.url,
+            request.method,
+            body,
+            headers.get("content-type", ""),
+            headers.get("referer", ""),
+        )
         self._end()
 
     async def _sub_request(self, route: Route, request: Request) -> None:
         line = SubRequest(request.url, request.method, request.resource_type)
-        line.outcome = self.spending.ask(line.kind) if not self._is_over else "render.over"
+        line.outcome = "render.over" if self._is_over else await self._judge(request, line.kind)
         if line.outcome:
             self._note(line)
             # Any other code has Chromium put a page of its own into a frame.
@@ -190,6 +216,14 @@ class Guard:
             self._last_at = asyncio.get_running_loop().time()
             self._note(line)
             self._show_work()
+
+    async def _judge(self, request: Request, kind: str) -> str:
+        """The rule that forbids a sub-request, or an empty text."""
+        if self.is_unwanted is not None:
+            answer = self.is_unwanted(request)
+            if await answer if inspect.isawaitable(answer) else answer:
+                return BY_PROJECT
+        return self.spending.ask(kind)
 
     async def _fulfil(self, route: Route, request: Request, line: SubRequest) -> None:
         try:
@@ -224,10 +258,22 @@ class Guard:
             return
         here = frame.url.partition("#")[0]
         if here != self.document.url.partition("#")[0] and here.startswith("http"):
-            self.seen.history.append(frame.url)
+            _keep(self.seen.history, frame.url)
 
     def _download(self, download: Download) -> None:
-        self.seen.downloads.append(download.url)
+        _keep(self.seen.downloads, download.url)
+
+    def _socket(self, socket: WebSocket) -> None:
+        """It finds no network; that it was asked for is on record."""
+        self._note(SubRequest(socket.url, "GET", "websocket", self.spending.ask("websocket")))
+
+    def _window(self, page: Page) -> None:
+        """A window that is opened is closed. Windows count as sub-requests; one too many ends the page."""
+        if self.spending.open_window():
+            self._end()
+        closing = asyncio.ensure_future(_close_later(page))
+        self._windows.add(closing)
+        closing.add_done_callback(self._windows.discard)
 
 
 def _frame_of(request: Request) -> Frame | None:
@@ -236,6 +282,17 @@ def _frame_of(request: Request) -> Frame | None:
         return request.frame
     except PlaywrightError:
         return None
+
+
+def _keep(places: list[str], url: str) -> None:
+    if len(places) < PLACES_KEPT:
+        places.append(url)
+
+
+async def _close_later(page: Page) -> None:
+    await asyncio.sleep(WINDOW_S)
+    with suppress(PlaywrightError):
+        await page.close()
 
 
 async def _abort(route: Route, code: str = "aborted") -> None:

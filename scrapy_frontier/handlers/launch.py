@@ -9,11 +9,15 @@ from __future__ import annotations
 import shutil
 import socket
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
+
+from playwright.async_api import Error as PlaywrightError
 
 from scrapy_frontier.errors import ConfigError
 
 if TYPE_CHECKING:
+    from playwright.async_api import Browser
     from scrapy.settings import BaseSettings
 
 PATHS: Final = (
@@ -37,6 +41,11 @@ QUIET_FLAGS: Final = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
+
+_tried: Final[set[tuple[str, ...]]] = set()
+
+PROBE_MS: Final = 2000
+"""How long a browser may try to reach the network, in milliseconds."""
 
 _FOREIGN: Final = {
     "PLAYWRIGHT_CDP_URL": "a browser that runs elsewhere has a network of its own",
@@ -99,6 +108,32 @@ def options(given: Mapping[str, Any], path: str | None, proxy: str) -> dict[str,
     for name in ("handle_sigint", "handle_sigterm", "handle_sighup"):
         kept.setdefault(name, False)
     return kept
+
+
+async def reaches_out(browser: Browser, given: Mapping[str, Any]) -> bool:
+    """Whether a browser finds a way to a port on loopback: flags may be overruled, by a managed policy for one.
+
+    What was started in the same way before, by this process, has been tried out.
+    """
+    flags = (flag for flag in given.get("args", ()) if not flag.startswith("--proxy-server="))
+    way = (str(given.get("executable_path")), *flags)
+    if way in _tried:
+        return False
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        context = await browser.new_context()
+        try:
+            page = await context.new_page()
+            with suppress(PlaywrightError):
+                url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+                await page.goto(url, timeout=PROBE_MS)
+        finally:
+            await context.close()
+        with suppress(BlockingIOError):
+            listener.accept()[0].close()
+            return True
+    _tried.add(way)
+    return False
 
 
 def context_options(given: Mapping[str, Any], user_agent: str | None) -> dict[str, Any]:

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from scrapy_frontier.handlers.cookies import differ
+from scrapy_frontier.identity import Resolved, resolve
+
 Header = tuple[str, str]
 
 
@@ -33,6 +36,15 @@ class SubRequest:
     outcome: str = ""
     size: int = 0
 
+    @property
+    def origin(self) -> str:
+        """Where it would go, whatever its scheme; "" for what goes nowhere."""
+        resolved = resolve(self.url)
+        if isinstance(resolved, Resolved):
+            return resolved.origin
+        scheme, _, rest = self.url.partition("://")
+        return f"{scheme}://{rest.partition('/')[0]}" if rest else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Navigation:
@@ -42,6 +54,7 @@ class Navigation:
     method: str = "GET"
     body: bytes = b""
     content_type: str = ""
+    referer: str = ""
 
 
 @dataclass(slots=True)
@@ -57,12 +70,10 @@ class Seen:
 
     def summary(self) -> dict[str, Any]:
         """As plain data: counts by outcome and by origin, and what was not followed."""
-        from scrapy_frontier.identity import origin_of
-
         return {
             "requests": len(self.requests),
             "by_outcome": dict(Counter(one.outcome for one in self.requests)),
-            "by_origin": dict(Counter(origin_of(one.url) for one in self.requests)),
+            "by_origin": dict(Counter(one.origin for one in self.requests)),
             "bytes": sum(one.size for one in self.requests),
             "navigation": None if self.navigation is None else self.navigation.url,
             "popups": list(self.popups),
@@ -84,7 +95,12 @@ class Rendered:
     reached: str
     wall_s: float
     cookies: Sequence[dict[str, Any]] = ()
-    has_new_cookies: bool = False
+    cookies_before: Sequence[dict[str, Any]] = ()
     screenshot: bytes | None = None
     page: Any = None
     """Playwright's page, where the request asks to keep it (`playwright_include_page`)."""
+
+    @property
+    def has_new_cookies(self) -> bool:
+        """Whether the page has set, changed or removed cookies."""
+        return differ(self.cookies_before, self.cookies)

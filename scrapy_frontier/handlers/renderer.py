@@ -28,6 +28,8 @@ from scrapy_frontier.policy.rendering import BYTES, PageSpending, RenderLimits
 from scrapy_frontier.policy.retry import fault_kind
 
 if TYPE_CHECKING:
+    from playwright.async_api import Page
+
     from scrapy_frontier.frontier import Frontier
     from scrapy_frontier.frontier.attempts import Attempt
 
@@ -54,6 +56,7 @@ class Renderer:
         self._handler: FrontierPlaywrightHandler | None = None
         self._places = asyncio.Semaphore(self._settings.render_concurrency)
         self._waiting: set[Attempt] = set()
+        self._kept: set[Page] = set()
         self._figures = frontier.rendering
 
     @property
@@ -70,18 +73,47 @@ class Renderer:
             raise RenderError("pages", f"{limit} pages of this crawl were rendered already")
         self._figures.pages += 1
         self._waiting.add(attempt)
-        async with self._places:
+        try:
+            await self._places.acquire()
+        finally:
             self._waiting.discard(attempt)
+        page = None
+        try:
             attempt.show_work()
-            try:
-                return await self._render(attempt, request, document)
-            except RenderError as error:
-                self._figures.failed[error.kind] += 1
-                raise
-            finally:
-                # Who waits for a place in the browser waits with good reason as long as others get on.
-                for other in self._waiting:
-                    other.show_work()
+            rendered = await self._render(attempt, request, document)
+            page = rendered.page
+        except RenderError as error:
+            self._figures.failed[error.kind] += 1
+            raise
+        finally:
+            if page is None:
+                self._leave()
+        if page is not None:
+            self._lend(page, attempt)
+        return rendered
+
+    def _lend(self, page: Page, attempt: Attempt) -> None:
+        """A page that the callback is given keeps its place until it is closed: by the callback, or at its end."""
+        self._kept.add(page)
+
+        def end() -> None:
+            self._give_back(page)
+            self.handler.close_kept(page)
+
+        page.on("close", self._give_back)
+        attempt.on_end = end
+
+    def _give_back(self, page: Page) -> None:
+        # A page whose browser has died may not say that it is closed.
+        if page in self._kept:
+            self._kept.discard(page)
+            self._leave()
+
+    def _leave(self) -> None:
+        self._places.release()
+        # Who waits for a place in the browser waits with good reason as long as others get on.
+        for other in self._waiting:
+            other.show_work()
 
     async def close(self) -> None:
         """End the browser."""
@@ -111,8 +143,7 @@ class Renderer:
             if not settings.render_partial:
                 raise RenderError("limit", f"{document.url}: {rendered.reached}")
         if jar is not None and rendered.has_new_cookies:
-            for cookie in cookies.from_browser(rendered.cookies):
-                jar.set_cookie(cookie)
+            cookies.take_back(jar, rendered.cookies_before, rendered.cookies)
         return rendered
 
     def _jar(self, request: Request) -> Any:

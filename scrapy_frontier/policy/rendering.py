@@ -127,6 +127,13 @@ class PageSpending:
         self.requests += 1
         return ""
 
+    def open_window(self) -> str:
+        """Count a window that the page opens; the rule that it breaks, or an empty text."""
+        if self.requests >= self.limits.requests:
+            return self.reach(REQUESTS)
+        self.requests += 1
+        return ""
+
     def take(self, size: int) -> str:
         """Count the bytes of a response; the rule that they break, or an empty text."""
         self.bytes += size

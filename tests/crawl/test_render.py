@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from crawls import Lab
 from rendering import RENDER, Asking, Reader, Scroller, javascript, needs_browser, script
@@ -148,6 +150,44 @@ async def test_sub_requests_keep_the_manners_of_their_origin(lab: Lab) -> None:
     gap = result.log.smallest_gap_s(lab.main.url)
     assert gap is not None
     assert gap > 0.19  # Scrapy's jitter takes up to half of it
+
+
+def refuses(request: Any) -> bool:
+    """A `PLAYWRIGHT_ABORT_REQUEST` of a project's."""
+    return str(request.url).endswith("/unwanted")
+
+
+async def test_the_project_refuses_and_sockets_are_on_record(lab: Lab) -> None:
+    """`PLAYWRIGHT_ABORT_REQUEST` is asked; a web socket that the page wanted is counted, and not connected."""
+    lab.main.on(
+        "/", script("fetch('/unwanted'); fetch('/wanted'); new WebSocket('ws://x.invalid/')")
+    )
+    lab.main.on("/wanted", text(""))
+    settings = {**RENDER, "PLAYWRIGHT_ABORT_REQUEST": refuses, "PLAYWRIGHT_MAX_CONTEXTS": 1}
+    result = await lab.crawl(Reader, settings, seeds=[lab.main / ""])
+    result.assert_exhausted()
+    assert result.items[0]["seen"]["by_outcome"] == {
+        "render.abort": 1,
+        "http.200": 1,
+        "render.type": 1,
+    }
+    assert "/unwanted" not in result.log.hits_by_path()
+
+
+async def test_a_cookie_that_a_script_removes_is_gone(lab: Lab) -> None:
+    """What pages change comes into Scrapy's jar, removals included, and nothing that they have left alone."""
+    gone = "document.cookie = 'a=; path=/; max-age=0'"
+    lab.main.on(
+        "/",
+        Answer(
+            f"<script>{gone}</script><a href=/next>x</a>",
+            headers=[("Set-Cookie", "a=1; Path=/"), ("Set-Cookie", "b=2; Path=/")],
+        ),
+    )
+    lab.main.on("/next", page(""))
+    result = await lab.crawl(Reader, RENDER, seeds=[lab.main / ""])
+    result.assert_exhausted()
+    assert [hit.headers.get("cookie") for hit in result.log] == [None, "b=2"]
 
 
 async def test_a_status_that_is_no_success_is_not_rendered(lab: Lab) -> None:

@@ -13,28 +13,44 @@ from scrapy_frontier.testing import Answer, Request, page, redirect, text
 pytestmark = [pytest.mark.browser, needs_browser]
 
 LEAVING = {
-    "location": "location = '/next'",
-    "replace": "location.replace('/next')",
-    "later": "setTimeout(() => { location = '/next' }, 50)",
-    "form": "const f = document.createElement('form'); f.action = '/next';"
+    "location": "location = '{to}'",
+    "replace": "location.replace('{to}')",
+    "later": "setTimeout(() => { location = '{to}' }, 50)",
+    "form": "const f = document.createElement('form'); f.action = '{to}';"
     "document.documentElement.append(f); f.submit()",
-    "click": "const a = document.createElement('a'); a.href = '/next';"
+    "click": "const a = document.createElement('a'); a.href = '{to}';"
     "document.documentElement.append(a); a.click()",
-    "tag": "document.head.innerHTML = '<meta http-equiv=refresh content=\"0; url=/next\">'",
+    "tag": "document.head.innerHTML = '<meta http-equiv=refresh content=\"0; url={to}\">'",
 }
+"""Ways to lead a visitor elsewhere."""
 
 
-@pytest.mark.parametrize("way", LEAVING)
-async def test_a_script_that_leads_elsewhere_is_a_redirect(lab: Lab, way: str) -> None:
+def leaving(way: str, to: str) -> Answer:
+    return script(LEAVING[way].replace("{to}", to))
+
+
+def refreshing(to: str) -> Answer:
+    return Answer("<p>Wait.</p>", headers=[("Refresh", f"0; url={to}")])
+
+
+async def test_a_script_that_leads_elsewhere_is_a_redirect(lab: Lab) -> None:
     """The browser goes nowhere: the target is an identity of its own, fetched when its turn comes."""
-    lab.main.on("/", script(LEAVING[way]))
-    lab.main.on("/next", script("document.title = 'made'"))
-    result = await lab.crawl(Reader, RENDER, seeds=[lab.main / ""])
+    ways = [*LEAVING, "header"]
+    for way in LEAVING:
+        lab.main.on(f"/{way}", leaving(way, f"/from-{way}"))
+    lab.main.on("/header", refreshing("/from-header"))
+    lab.main.on("/from-*", script("document.title = 'made'"))
+    seeds = [lab.main / way for way in ways]
+    result = await lab.crawl(Reader, RENDER, seeds=seeds, patience_s=30)
     result.assert_exhausted()
-    assert result.fate(lab.main / "").end == "redirected"
-    assert result.fate(lab.main / "next").end == "succeeded"
-    assert result.coverage.references.by_kind["redirect"].total == 1
-    assert [item["url"] for item in result.items] == [lab.main / "next"]
+    assert {way: result.fate(lab.main / way).end for way in ways} == dict.fromkeys(
+        ways, "redirected"
+    )
+    assert result.coverage.references.by_kind["redirect"].total == len(ways)
+    assert {item["url"] for item in result.items} == {lab.main / f"from-{way}" for way in ways}
+    referrers = {hit.path: hit.headers.get("referer") for hit in result.log}
+    assert referrers["/from-location"] == lab.main / "location"
+    assert all(count == 1 for count in result.log.hits_by_path().values())
 
 
 async def test_hops_of_all_kinds_make_one_chain(lab: Lab) -> None:

@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from crawls import Lab
-from rendering import RENDER, Reader, javascript, needs_browser
+from rendering import RENDER, Reader, javascript, needs_browser, script
 from scrapy import Request
+from test_render_hops import LEAVING, refreshing
 
+from scrapy_frontier.handlers import launch
 from scrapy_frontier.policy.rendering import TYPES
 from scrapy_frontier.testing import Answer, redirect
 
@@ -136,6 +138,71 @@ async def test_no_way_leads_out_of_scope(lab: Lab) -> None:
     for path in ("/img", "/frame", "/fetch", "/xhr", "/script", "/redirected-fetch"):
         assert path in asked
         assert result.fates[f"{url}{path}"].end == "suppressed"
+
+
+HEADERS = (
+    ("Link", "<{spy}/link>; rel=preload; as=script, <{spy}/connect>; rel=preconnect"),
+    ("Speculation-Rules", '"{spy}/rules.json"'),
+    ("Content-Security-Policy-Report-Only", "default-src 'none'; report-uri {spy}/csp"),
+    ("Reporting-Endpoints", 'main="{spy}/reports"'),
+    ("NEL", '{"report_to": "main", "max_age": 3600, "success_fraction": 1}'),
+    ("Report-To", '{"group": "main", "max_age": 3600, "endpoints": [{"url": "{spy}/report"}]}'),
+)
+"""Answers that ask a browser to turn elsewhere."""
+
+ELSEWHERE = {
+    "file": "const a = document.createElement('a'); a.href = '{to}'; a.download = '';"
+    "document.body.append(a); a.click()",
+    "top": "const f = document.createElement('iframe'); f.srcdoc = "
+    "`<script>top.location = '{to}'</scr` + `ipt>`; document.body.append(f)",
+    "post": "const f = document.createElement('form'); f.action = '{to}'; f.method = 'post';"
+    "document.body.append(f); f.submit()",
+    "window": "const w = open('about:blank'); w.location = '{to}'; w.eval(`fetch('{to}')`)",
+    "blank": "const a = document.createElement('a'); a.href = '{to}'; a.target = '_blank';"
+    "document.body.append(a); a.click()",
+    "frame": "const f = document.createElement('iframe'); document.body.append(f);"
+    "f.contentDocument.write(`<meta http-equiv=refresh content='0; url={to}'>`)",
+    "base": "document.head.innerHTML = `<base href='{to}/'>`; fetch('relative');"
+    "location = 'relative'",
+    "scheme": "location = 'view-source:{to}'; location = 'blob:{to}'; open('data:text/html,"
+    "<img src={to}>')",
+}
+"""Further ways to lead a visitor, or a part of the page, elsewhere."""
+
+
+async def test_whoever_leads_elsewhere_leads_nowhere(lab: Lab) -> None:
+    """Pages that send the whole visit out of scope, each in its way: no connection, and each has its end by name."""
+    ways = {**LEAVING, **ELSEWHERE}
+    with spying() as spy:
+        url = f"http://127.0.0.1:{spy.port}"
+        for way, code in ways.items():
+            lab.main.on(f"/{way}", script(code.replace("{to}", f"{url}/{way}")))
+        lab.main.on("/header", refreshing(f"{url}/header"))
+        asked = [(name, value.replace("{spy}", url)) for name, value in HEADERS]
+        lab.main.on("/headers", Answer("<img src=/x><p>asked", headers=asked))
+        settings = {**RENDER, "FRONTIER_SCOPE": {"include": [lab.main.url]}}
+        settings |= {"FRONTIER_RENDER_ALLOW": {"types": [*TYPES]}}
+        seeds = [lab.main / way for way in (*ways, "header", "headers")]
+        result = await lab.crawl(Reader, settings, seeds=seeds, patience_s=60)
+        result.assert_exhausted()
+        assert spy.reached == []
+        assert not spy.has_datagrams()
+    for way in (*LEAVING, "file", "post", "base", "header"):
+        assert result.fate(lab.main / way).reason == "redirect.refused", way
+    seen = {item["url"].rpartition("/")[2]: item["seen"] for item in result.items}
+    assert seen["window"]["popups"] == [f"{url}/window"]
+    assert seen["blank"]["popups"] == [f"{url}/blank"]
+
+
+async def test_a_browser_that_has_a_network_is_not_used(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flags may be overruled on the machine: that is tried out, and such a browser is shown no page."""
+    monkeypatch.setattr(launch, "options", lambda given, path, proxy: {"executable_path": path})
+    lab.main.on("/", Answer("<p>shown"))
+    result = await lab.crawl(Reader, {**RENDER, "RETRY_TIMES": 0}, seeds=[lab.main / ""])
+    result.assert_exhausted()
+    assert result.fate(lab.main / "").reason == "render.guard"
 
 
 async def test_without_its_guard_a_page_is_not_shown(

@@ -76,27 +76,51 @@ def leaks(result: Crawl) -> dict[str, int]:
 NOTHING = {"contexts": 0, "kept": 0, "processes": 0}
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "fetch('/hangs')",
-        "setInterval(() => fetch('/again'), 20)",
-        "setTimeout(() => { while (1); }, 100)",
-    ],
-    ids=["hanging", "restless", "endless"],
-)
-async def test_time_is_cut_and_the_page_is_what_it_was(lab: Lab, code: str) -> None:
+RESTLESS = {
+    "hanging": "fetch('/hangs')",
+    "restless": "setInterval(() => fetch('/again'), 20)",
+    "endless": "setTimeout(() => { while (1); }, 100)",
+}
+
+
+async def test_time_is_cut_and_the_page_is_what_it_was(lab: Lab) -> None:
     """A page that does not come to rest is given as it is when its time is over, with the limit among its flags."""
-    lab.main.on("/", script(f"document.title = 'made'; {code}"))
+    for name, code in RESTLESS.items():
+        lab.main.on(f"/{name}", script(f"document.title = 'made'; {code}"))
     lab.main.on("/hangs", STALLED)
     lab.main.on("/again", text(""))
     settings = {**RENDER, "FRONTIER_RENDER_TIME": 1, "DOWNLOAD_TIMEOUT": 3}
-    result = await lab.crawl(Reader, settings, seeds=[lab.main / ""])
+    seeds = [lab.main / name for name in RESTLESS]
+    result = await lab.crawl(Reader, settings, seeds=seeds, patience_s=30)
     result.assert_finished()
+    assert len(result.items) == len(RESTLESS)
+    for item in result.items:
+        assert item["flags"] == ["rendered", "render.time"]
+        assert "<title>made" in item["text"]
+        assert item["seen"]["wall_s"] < 14
+    assert leaks(result) == NOTHING
+
+
+async def test_what_grows_without_end_is_cut(lab: Lab) -> None:
+    """A page that swells beyond DOWNLOAD_MAXSIZE fails by name; one that opens window after window is closed."""
+    lab.main.on("/swells", script("document.body.append('x'.repeat(500000))"))
+    lab.main.on(
+        "/hides",
+        script(
+            "document.body.append('x'.repeat(500000));"
+            "Object.defineProperty(Element.prototype, 'outerHTML', {get: () => 'small'})"
+        ),
+    )
+    lab.main.on("/windows", script("for (let n = 0; n < 12; n++) open('about:blank', '_blank')"))
+    settings = {**RENDER, "DOWNLOAD_MAXSIZE": 100_000, "FRONTIER_RENDER_REQUESTS": 5}
+    seeds = [lab.main / path for path in ("swells", "hides", "windows")]
+    result = await lab.crawl(Reader, settings, seeds=seeds)
+    result.assert_exhausted()
+    for path in ("swells", "hides"):
+        assert result.fate(lab.main / path).reason == "render.size"
+        assert result.fate(lab.main / path).attempts == 1
     (item,) = result.items
-    assert item["flags"] == ["rendered", "render.time"]
-    assert "<title>made" in item["text"]
-    assert item["seen"]["wall_s"] < 14
+    assert item["flags"] == ["rendered", "render.requests"]
     assert leaks(result) == NOTHING
 
 
@@ -232,6 +256,18 @@ async def test_a_kept_page_is_the_spiders(lab: Lab) -> None:
     assert leaks(result) == NOTHING
 
 
+async def test_kept_pages_are_closed_for_a_forgetful_spider(lab: Lab) -> None:
+    """A page that its callback does not close is closed at its end, and holds its place in the browser until then."""
+    for path in "abc":
+        lab.main.on(f"/{path}", page(path))
+    settings = {"FRONTIER_RENDER_CONCURRENCY": 1}
+    seeds = [lab.main / path for path in "abc"]
+    result = await lab.crawl(Forgetful, settings, seeds=seeds)
+    result.assert_exhausted()
+    assert [item["open"] for item in result.items] == [1, 1, 1]
+    assert leaks(result) == NOTHING
+
+
 class Keeper(Reader):
     """Works with the page itself."""
 
@@ -251,3 +287,14 @@ class Keeper(Reader):
         other = await shown.evaluate(look, self.other)
         await shown.close()
         yield {"data": data, "other": other}
+
+
+class Forgetful(Keeper):
+    """Keeps every page, and closes none."""
+
+    name = "forgetful"
+
+    async def parse(self, response: Any) -> Any:
+        middleware = self.crawler.get_downloader_middleware(RenderMiddleware)
+        assert await response.meta["playwright_page"].title() == response.url[-1]
+        yield {"open": middleware.renderer.handler.open_contexts}

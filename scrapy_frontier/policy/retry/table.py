@@ -133,6 +133,7 @@ TABLE: Final = (
     _not("render.hung", "The scripts of the page let nobody in, even when its time was over."),
     _not("render.limit", "The page met one of its limits, and `FRONTIER_RENDER_PARTIAL` is off."),
     _not("render.pages", "As many pages were rendered as `FRONTIER_RENDER_PAGES` allows."),
+    _not("render.size", "The page has grown beyond `DOWNLOAD_MAXSIZE`."),
     _fault("render.failed", "Rendering failed in some other way.", "render.*"),
     _fault("retry.asked", "The spider or a middleware asks for it, by `get_retry_request`."),
     _not("callback.exception", "The callback raised."),
