@@ -20,6 +20,7 @@ from benchmarks import (
     rendering,
     store,
     throttle,
+    watched,
 )
 from benchmarks.figures import Table, environment, environment_text
 from benchmarks.fresh import MeasurementError, scratch_folder
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "health": health,
     "throttle": throttle,
     "rendering": rendering,
+    "watched": watched,
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from benchmarks.figures import Spread, Table, ratios
 from benchmarks.fresh import Figures, MeasurementError
 from benchmarks.site import Plan, running
 from benchmarks.spiders import SPIDERS
-from benchmarks.variants import KNOWN, add_variant_option
+from benchmarks.variants import KNOWN, WATCHED, add_variant_option
+from benchmarks.watchers import watching
 
 QUICK = ["--pages", "300", "--reps", "1", "--concurrency", "16"]
 
@@ -74,7 +76,11 @@ def _compare(plan: Plan, concurrency: int, options: argparse.Namespace) -> Table
 def _crawl_once(
     plan: Plan, variant: str, concurrency: int, spider: str, parent: Path | None
 ) -> Figures:
-    with fresh.scratch_folder(parent) as folder, running(plan) as site:
+    with (
+        fresh.scratch_folder(parent) as folder,
+        running(plan) as site,
+        watching(folder) if variant == WATCHED else nullcontext() as seen,
+    ):
         figures = fresh.measure(
             "benchmarks.crawl:measure",
             spider=spider,
@@ -85,6 +91,7 @@ def _crawl_once(
         )
     figures["variant"] = variant
     figures["site"] = site.counts
+    figures["seen"] = dict(seen or {})
     _check(plan, figures)
     return figures
 
@@ -130,5 +137,8 @@ def _table(
         )
     site_cpu = Spread.of(t[base]["site"]["cpu_s"] / t[base]["wall_s"] for t in turns)
     table.notes.append(f"the site kept {site_cpu.median:.0%} of a core busy meanwhile ({base})")
+    for variant in options.variants:
+        if seen := turns[-1][variant]["seen"]:
+            table.notes.append(f"{variant}: seen in the last turn {seen}")
     table.data.extend(figures for turn in turns for figures in turn.values())
     return table

@@ -24,6 +24,9 @@ HEADERS = "headers"
 BODY = "body"
 """The same with `FRONTIER_EVIDENCE = "body"`."""
 
+WATCHED = "watched"
+"""`frontier`, with others who watch it: see `watchers`."""
+
 EVIDENCE = (FRONTIER, HEADERS, BODY)
 UNCHECKED = "unchecked"
 """The same without rules about traps and without likeness: what those cost is the difference."""
@@ -52,6 +55,7 @@ def settings_of(variant: str, folder: Path) -> dict[str, Any]:
         FRONTIER: frontier,
         HEADERS: {**frontier, "FRONTIER_EVIDENCE": HEADERS},
         BODY: {**frontier, "FRONTIER_EVIDENCE": BODY},
+        WATCHED: frontier,
         UNCHECKED: {**frontier, "FRONTIER_TRAPS": False, "FRONTIER_LIKENESS": False},
     }
     return COMMON | own[variant]

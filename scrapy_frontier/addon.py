@@ -35,6 +35,7 @@ RETRY: Final = "scrapy_frontier.downloadermiddlewares.retry.RetryMiddleware"
 RENDER: Final = "scrapy_frontier.downloadermiddlewares.render.RenderMiddleware"
 DEPTH: Final = "scrapy_frontier.spidermiddlewares.depth.DepthMiddleware"
 PROGRESS: Final = "scrapy_frontier.extensions.progress.FrontierProgress"
+METRICS: Final = "scrapy_frontier.extensions.metrics.FrontierMetrics"
 STATISTICS: Final = "scrapy_frontier.extensions.statistics.FrontierStatistics"
 
 SLOT_SETTINGS: Final = {"concurrency": 10**6, "delay": 0, "jitter": 0}
@@ -64,7 +65,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", load_object(DISCOVERY), 10
         )
-        for extension in (STATISTICS, PROGRESS):
+        for extension in (STATISTICS, PROGRESS, METRICS):
             settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(extension), 0)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.RedirectMiddleware, REDIRECT)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.MetaRefreshMiddleware, META_REFRESH)

@@ -17,12 +17,15 @@ from itertools import pairwise
 from typing import Any, Final
 from unittest import mock
 
+import log_actions
 import reason_codes
 import scrapy_names
 from sqlalchemy import Column, Table
 
 from scrapy_frontier.commands.registry import SUBCOMMANDS, add_subcommands
-from scrapy_frontier.frontier.statistics import FIGURES
+from scrapy_frontier.frontier.metrics import METRICS
+from scrapy_frontier.frontier.statistics import ELSEWHERE
+from scrapy_frontier.frontier.statistics import MEANINGS as STATS
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.policy.health import CODES as HEALTH_CODES
 from scrapy_frontier.policy.health import MEANINGS
@@ -244,8 +247,30 @@ def retry_rules() -> str:
 
 def statistics() -> str:
     """The figures in Scrapy's stats."""
-    rows = ((_code(name), meaning) for name, (meaning, _) in FIGURES.items())
+    rows = ((_code(name), meaning) for name, meaning in {**STATS, **ELSEWHERE}.items())
     return _table(("stat", "what it counts"), rows)
+
+
+def metrics() -> str:
+    """What Prometheus is told."""
+    rows = (
+        (_code(metric.sample), metric.kind, ", ".join(metric.labels), metric.meaning)
+        for metric in METRICS
+    )
+    return _table(("metric", "type", "labels", "what it counts"), rows)
+
+
+def actions() -> str:
+    """The actions of log records."""
+    rows = (
+        (
+            _code(action),
+            ", ".join(sorted(levels)).replace("log", "info, warning"),
+            log_actions.ACTIONS[action],
+        )
+        for action, levels in sorted(log_actions.used().items())
+    )
+    return _table(("action", "level", "what the record says"), rows)
 
 
 def scrapy_settings() -> str:
@@ -301,6 +326,8 @@ PARTS: Final[Mapping[str, Callable[..., str]]] = {
         holds,
         retry_rules,
         statistics,
+        metrics,
+        actions,
         scrapy_settings,
         request_meta,
         command,

@@ -158,7 +158,9 @@ class Open:
         engine = seams.engine_of(self.frontier.crawler)
         closing = deferred_from_coro(engine.close_spider_async(reason=reason))
         closing.addErrback(
-            lambda failure: logger.debug("The spider was closing already: %s", failure)
+            lambda failure: logger.debug(
+                "The spider was closing already: %s", failure, extra={"action": "spider_closing"}
+            )
         )
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.policy.health import BACK_OFF, EASE
-from scrapy_frontier.scheduling import BandTable
+from scrapy_frontier.scheduling import BandTable, GateState
 from scrapy_frontier.store.vitals import log_bytes
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
             "downloads that failed, not those that a component of this side dropped",
             lambda o: o.failed,
         ),
+        "frontier/in_flight": ("requests on the wire", lambda o: o.wire.in_flight),
         "frontier/scheduled": (
             "URLs that could be dispatched as far as they themselves are concerned, in memory and in the store",
             lambda o: o.dispatch.scheduled,
@@ -179,9 +180,60 @@ FIGURES: Final[Mapping[str, Figure]] = MappingProxyType(
         ),
     }
 )
-"""Name to (meaning, how to read it). The table of statistics in the documentation is made from this."""
+"""Name to (meaning, how to read it)."""
+
+GATES: Final[Mapping[str, str]] = {
+    f"frontier/gates/{state.label}": f"origins in memory with work whose gate says `{state.label}`"
+    for state in GateState
+}
+
+MEANINGS: Final[Mapping[str, str]] = {
+    **{name: meaning for name, (meaning, _) in FIGURES.items()},
+    **GATES,
+}
+"""What each figure counts. The table of statistics in the documentation is made from this."""
+
+COUNTERS: Final = frozenset(
+    {
+        "frontier/answered",
+        "frontier/dispatched",
+        "frontier/duplicates",
+        "frontier/evidence/bytes",
+        "frontier/evidence/kept",
+        "frontier/failed",
+        "frontier/health/backed_off",
+        "frontier/health/eased",
+        "frontier/leases/expired",
+        "frontier/leases/lost",
+        "frontier/leases/renewed",
+        "frontier/promoted",
+        "frontier/references",
+        "frontier/refused",
+        "frontier/render/cut",
+        "frontier/render/failed",
+        "frontier/render/pages",
+        "frontier/render/sub_bytes",
+        "frontier/render/sub_requests",
+        "frontier/store/checkpoints",
+        "frontier/unserialisable",
+        "frontier/writer/busy_retries",
+        "frontier/writer/commits",
+        "frontier/writer/rows",
+    }
+)
+"""Figures that only grow while a process lives; all others go up and down."""
+
+ELSEWHERE: Final[Mapping[str, str]] = {
+    "robotstxt/forbidden": "as Scrapy's robots.txt middleware counts: URLs that robots.txt forbids",
+    "playwright/page_count/closed": "as scrapy-playwright counts: pages that were closed",
+}
+"""What the package counts where it happens, under the names of others."""
 
 
 def read(opened: Open) -> dict[str, Any]:
-    """All figures as they are now."""
-    return {name: figure(opened) for name, (_, figure) in FIGURES.items()}
+    """All figures as they are now; takes time in proportion to the origins in memory."""
+    states = opened.dispatch.counts().gates_by_state
+    return {
+        **{name: figure(opened) for name, (_, figure) in FIGURES.items()},
+        **{f"frontier/gates/{state.label}": states.get(state, 0) for state in GateState},
+    }

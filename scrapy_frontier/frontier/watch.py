@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.store.readers import readers_of
@@ -25,6 +25,14 @@ SLOW_COMMIT_S: Final = 2.0
 """A transaction that takes longer holds up the crawl."""
 
 
+ACTIONS: Final[Mapping[str, str]] = {
+    "log_held_up": "store_log_held_up",
+    "queue_old": "store_queue_old",
+    "commits_slow": "store_commits_slow",
+}
+"""What the records of each kind of warning are known by."""
+
+
 class Watch:
     """Looks at the writer from time to time; `look` is called by whoever writes the statistics."""
 
@@ -40,7 +48,7 @@ class Watch:
         for kind, message in self._wrong(opened):
             if now - self._warned_at.get(kind, -QUIET_S) >= QUIET_S:
                 self._warned_at[kind] = now
-                logger.warning("%s", message, extra={"action": f"store_{kind}"})
+                logger.warning("%s", message, extra={"action": ACTIONS[kind]})
 
     def _wrong(self, opened: Open) -> Iterator[tuple[str, str]]:
         url, writer, vitals = opened.store.url, opened.writer, opened.writer.vitals

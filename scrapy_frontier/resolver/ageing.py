@@ -125,16 +125,20 @@ class AgeingResolver:
         entry = self._cache.put(name, answer, self._clock.now())
         if answer.addresses:
             hosts = ", ".join(address.host for address in answer.addresses)
-            told = {"action": "dns_found"}
-            logger.debug("%s is at %s, kept for %g s", name, hosts, entry.lifetime_s, extra=told)
+            logger.debug(
+                "%s is at %s, kept for %g s",
+                name,
+                hosts,
+                entry.lifetime_s,
+                extra={"action": "dns_found"},
+            )
         else:
-            told = {"action": "dns_failed"}
             logger.debug(
                 "No address of %s, remembered for %g s: %s",
                 name,
                 entry.lifetime_s,
                 answer.failure,
-                extra=told,
+                extra={"action": "dns_failed"},
             )
         for resolution in self._waiting.pop(name):
             resolution.answer(answer.addresses)

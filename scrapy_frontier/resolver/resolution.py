@@ -86,7 +86,11 @@ class Resolution:
                     )
             self._receiver.resolutionComplete()
         except Exception:  # one receiver's fault must not keep the answer from the others
-            logger.exception("The addresses of %s could not be delivered", self.name)
+            logger.exception(
+                "The addresses of %s could not be delivered",
+                self.name,
+                extra={"action": "dns_receiver_failed"},
+            )
 
     def _finish(self) -> None:
         self._is_done = True

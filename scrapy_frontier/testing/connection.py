@@ -219,7 +219,13 @@ class Connection(asyncio.Protocol):
 
 
 def _broken_script(request: Request, exc: Exception) -> Answer:
-    logger.error("the script failed to answer %s %s", request.method, request.target, exc_info=exc)
+    logger.error(
+        "the script failed to answer %s %s",
+        request.method,
+        request.target,
+        exc_info=exc,
+        extra={"action": "script_failed"},
+    )
     return text(f"The script failed: {exc!r}\n", status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
 

@@ -19,7 +19,8 @@ from scrapy_frontier import failpoints
 from scrapy_frontier.addon import Addon
 from scrapy_frontier.commands.registry import SUBCOMMANDS
 from scrapy_frontier.errors import ConfigError
-from scrapy_frontier.frontier.statistics import FIGURES
+from scrapy_frontier.frontier.metrics import METRICS
+from scrapy_frontier.frontier.statistics import ELSEWHERE, MEANINGS
 from scrapy_frontier.identity import REJECTION_RULES
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.scheduling.gates import GateState
@@ -43,7 +44,13 @@ def extensions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(DOCS / "_ext"))
         yield
-        for name in ("reference", "reason_codes", "scrapy_names", "transition_diagram"):
+        for name in (
+            "reference",
+            "log_actions",
+            "reason_codes",
+            "scrapy_names",
+            "transition_diagram",
+        ):
             sys.modules.pop(name, None)
 
 
@@ -93,7 +100,8 @@ def test_every_setting_is_in_the_reference(reference: ModuleType) -> None:
         ("kinds", [kind.label for kind in ReferenceKind]),
         ("gates", [gate.label for gate in GateState]),
         ("rejections", REJECTION_RULES),
-        ("statistics", FIGURES),
+        ("statistics", [*MEANINGS, *ELSEWHERE]),
+        ("metrics", [metric.sample for metric in METRICS]),
         ("commands", [command.name for command in SUBCOMMANDS]),
         ("store", [table.name for table in schema.metadata.sorted_tables]),
     ],
