@@ -82,9 +82,10 @@ class FrontierProgress:
         self._drop_line()
 
     def _tick(self) -> None:
-        if not self._frontier.is_open or self._frontier.error is not None:
+        frontier = self._frontier
+        if not frontier.is_open or frontier.is_closed or frontier.error is not None:
             return
-        opened, now = self._frontier.opened, time.monotonic()
+        opened, now = frontier.opened, time.monotonic()
         situation = situation_of(opened, self._pace.rate(now, opened.answered))
         self._tell(opened, situation)
         phrases = parts(situation, situation.at_ms)
@@ -93,8 +94,8 @@ class FrontierProgress:
             logger.info("Progress: %s", ", ".join(phrases), extra={"action": "progress"})
         if self._line is not None:
             try:
-                self._line.show([f"{self._name} {phrases[0]}", *phrases[1:]])
-            except OSError:
+                self._line.show([f"{self._name} {situation.rate:.1f}/s", *phrases[1:]])
+            except (OSError, ValueError):  # the terminal has gone, or the stream is closed
                 self._drop_line()
 
     def _tell(self, opened: Open, situation: Situation) -> None:

@@ -49,7 +49,7 @@ class LiveLine:
         """Take the line away, and leave the terminal as it was."""
         try:
             self._bar.close()
-        except OSError:
+        except (OSError, ValueError):
             self._bar.disable = True
         _terminal.end()
 

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from scrapy_frontier.report.account import OriginHealth
 from scrapy_frontier.report.health import troubled_gates
-from scrapy_frontier.report.names import label
+from scrapy_frontier.report.names import Codes, label
 from scrapy_frontier.report.runs import find_run
 from scrapy_frontier.report.situation import Situation
 from scrapy_frontier.states import Disposition, State
@@ -36,11 +36,15 @@ TROUBLED_SHOWN: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """How many identities are in which state, and how the terminal ones ended; each was looked at once."""
+    """How many identities are in which state, how the terminal ones ended, and which rules hold the deferred ones.
+
+    Each was looked at once, though not all at one instant.
+    """
 
     counted_ms: int
     states: Mapping[str, int]
     dispositions: Mapping[str, int]
+    deferred: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +80,10 @@ _RUN: Final = (
 _TOLD: Final = "SELECT record FROM situation WHERE run_id = :run"
 _LAST: Final = "SELECT coalesce(max(identity_id), 0) FROM current"
 _COUNT: Final = (
-    "SELECT state, disposition, count(*) FROM current WHERE run_id = :run"
-    " AND identity_id > :after AND identity_id <= :until GROUP BY state, disposition"
+    "SELECT state, disposition, rule, count(*) FROM (SELECT state, disposition,"
+    f" CASE WHEN state = {State.DEFERRED.value} THEN reason_id ELSE 0 END AS rule FROM current"
+    " WHERE run_id = :run AND identity_id > :after AND identity_id <= :until) AS found"
+    " GROUP BY state, disposition, rule"
 )
 
 
@@ -172,6 +178,7 @@ def count_standings(
     """Count the identities of a run, range by range, each in a snapshot of its own and with a rest after it."""
     states: Counter[str] = Counter()
     dispositions: Counter[str] = Counter()
+    rules: Counter[int] = Counter()
     with store.reader() as connection:
         last = int(connection.scalar(text(_LAST)) or 0)
     for after in range(0, last, RANGE):
@@ -180,10 +187,15 @@ def count_standings(
             found = connection.execute(
                 text(_COUNT), {"run": run_id, "after": after, "until": min(after + RANGE, last)}
             ).all()
-        for state, disposition, count in found:
+        for state, disposition, rule, count in found:
             states[label(State, state)] += count
             if disposition:
                 dispositions[label(Disposition, disposition)] += count
+            if rule:
+                rules[rule] += count
         if after + RANGE < last:
             rest(clock() - began)
-    return Standings(int(time.time() * 1000), dict(states), dict(dispositions))
+    with store.reader() as connection:
+        codes = Codes.of(connection)
+    deferred = {codes[rule]: count for rule, count in rules.items()}
+    return Standings(int(time.time() * 1000), dict(states), dict(dispositions), deferred)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.report.health import cause_words
@@ -80,17 +80,18 @@ def _limits(told: Situation, now_ms: int) -> Iterator[str]:
 
 def _standings(standings: Standings) -> list[str]:
     total = sum(standings.states.values())
-    order = sorted(standings.states.items(), key=lambda item: (-item[1], item[0]))
-    ended = sorted(standings.dispositions.items(), key=lambda item: (-item[1], item[0]))
-    words = [", ".join(f"{number(count)} {state}" for state, count in order)] if order else []
     lines = labelled(
         "URLs", [f"{number(total)} found, at {clock(iso(standings.counted_ms))}"], MARGIN
     )
-    lines += labelled("", words, MARGIN)
-    if ended:
-        text = ", ".join(f"{number(count)} {name}" for name, count in ended)
-        lines += labelled("ended", [text], MARGIN)
-    return lines
+    lines += labelled("", _counts(standings.states), MARGIN)
+    lines += labelled("ended", _counts(standings.dispositions), MARGIN)
+    return lines + labelled("held by", _counts(standings.deferred), MARGIN)
+
+
+def _counts(counts: Mapping[str, int]) -> list[str]:
+    """All in one line, the largest first; no line where there are none."""
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [", ".join(f"{number(count)} {name}" for name, count in order)] if order else []
 
 
 def _troubled(frame: Frame) -> list[str]:

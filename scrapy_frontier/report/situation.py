@@ -121,7 +121,7 @@ class Pace:
 def parts(situation: Situation, now_ms: int) -> list[str]:
     """The situation in short phrases, the most important first."""
     return [
-        f"{situation.rate:.1f}/s",
+        f"{situation.rate:.1f} responses/s",
         f"{number(situation.in_flight)} in flight",
         *waiting(situation),
         *trouble(situation),

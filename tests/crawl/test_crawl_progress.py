@@ -118,7 +118,9 @@ def test_elsewhere_the_log_has_a_line_now_and_then(lab: Lab) -> None:
         log = p.wait()
     lines = [line for line in log.splitlines() if "Progress: " in line]
     assert 1 <= len(lines) <= 5
-    assert re.search(r"INFO: Progress: \d+\.\d/s, \d+ in flight, \d+ queued, 59 min 5", lines[0])
+    assert re.search(
+        r"INFO: Progress: \d+\.\d responses/s, \d+ in flight, \d+ queued, 59 min 5", lines[0]
+    )
     assert "\r" not in log
 
 
@@ -160,7 +162,7 @@ SITUATION = Situation(
 def test_the_words_of_a_situation() -> None:
     """The rate first, what waits by its reason, trouble, and what is left of time and budgets."""
     assert parts(SITUATION, 1_000_000) == [
-        "12.3/s",
+        "12.3 responses/s",
         "8 in flight",
         "1,200 queued",
         "34 timed",

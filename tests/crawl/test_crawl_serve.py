@@ -85,7 +85,7 @@ def test_a_running_crawl_is_served_live(lab: Lab) -> None:
         process.wait_for_text("Run test in")
         with serving(lab) as served:
             deadline = time.monotonic() + 20
-            while "/s, " not in served.ask()[2]:
+            while "responses/s, " not in served.ask()[2]:
                 assert time.monotonic() < deadline
                 time.sleep(0.3)
             status, headers, page = served.ask()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 import time
@@ -79,6 +80,7 @@ async def test_a_finished_run_is_told_by_its_ledger(
     make_web(lab.main, 8)
     crawl = await lab.crawl(Follower, seeds=[lab.main / "p0"])
     crawl.assert_exhausted()
+    assert crawl.stats["frontier/writer/pending"] == 0, "nothing is told of a run that is closed"
     frame = once(lab, capsys)
     identities = crawl.coverage.identities
     assert frame["state"] == "finished"
@@ -86,6 +88,18 @@ async def test_a_finished_run_is_told_by_its_ledger(
     assert frame["standings"]["dispositions"] == identities.terminal
     assert main(["top", "--once", "--store", lab.store_url]) == 0
     assert "Finished (exhausted), after 1 session." in capsys.readouterr().out
+
+
+async def test_what_is_held_back_is_named_by_its_rule(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A budget that is spent holds the rest, and the view says which."""
+    make_web(lab.main, 8)
+    lab.settings["FRONTIER_MAX_URLS"] = 3
+    crawl = await lab.crawl(Follower, seeds=[lab.main / "p0"])
+    assert once(lab, capsys)["standings"]["deferred"] == crawl.coverage.identities.deferred
+    assert main(["top", "--once", "--store", lab.store_url]) == 0
+    assert re.search(r"held by +\d+ budget\.urls", capsys.readouterr().out)
 
 
 async def test_counting_is_done_in_short_reads_with_rests(
