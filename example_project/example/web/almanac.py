@@ -96,6 +96,26 @@ AILMENTS = {
     "woolly aphid": ("tufts of wool on the bark.", "a stiff brush."),
 }
 
+VILLAGES = [
+    *("Ashcombe", "Birchet", "Coldwell", "Dunholme", "Elmstead", "Fernley", "Garside", "Hawkridge"),
+    *(
+        "Inglewood",
+        "Kirkby",
+        "Larkhill",
+        "Marlow",
+        "Netherby",
+        "Oakhanger",
+        "Penrose",
+        "Quarrendon",
+    ),
+]
+
+GROWERS = [
+    *("Mrs Aldous", "Mr Bright", "Miss Carew", "Old Dunnett", "Mrs Eastman", "Mr Fairfax"),
+    *("Miss Grey", "Mr Holloway", "Mrs Ives", "Mr Jessop", "Miss Kerridge", "Mr Loveday"),
+    *("Mrs Mabb", "Mr Nettleship", "Miss Orme", "Mr Pennyfeather", "Mrs Quill", "Mr Rudge"),
+]
+
 GLOSSARY = {
     "chalky": "Of soil: pale, thin and quick to drain.",
     "clayey": "Of soil: heavy, cold in spring, and rich.",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
-from example.web.almanac import AILMENTS, MONTHS, TREES, WORK
+from example.web.almanac import AILMENTS, GROWERS, MONTHS, TREES, VILLAGES, WORK
 from example.web.pages import html, link, listing, pick, xml
 from scrapy_frontier.testing import Answer, Origin, text
 
@@ -97,9 +97,26 @@ def article(number: int, web: Mapping[str, str]) -> Answer:
         f"{link(f'/topics/{topic}/', topic)}</p>"
         f"<p>Those who grow {handbook} spoke of {job} and of {ailment}, and of little else. "
         f"{pick(['Rain', 'Sunshine', 'A strong wind', 'Nothing new'], key)} is expected.</p>"
+        f"<p>{' '.join(story(key))}</p>"
         + listing((path_of(other), headline(other)) for other in neighbours)
         + f"<p>{link(f'/{day:%Y/%m}/', 'The month')} | {link('/', 'Front page')}</p>",
     )
+
+
+def story(key: str) -> Iterator[str]:
+    """What is told of one day: no other day has the same to tell."""
+
+    def some(options: Sequence[str], what: str) -> str:
+        return pick(options, key, what)
+
+    trees = [tree.name for tree in TREES]
+    grower, other = some(GROWERS, "grower"), some(GROWERS, "other")
+    village, rival = some(VILLAGES, "village"), some(VILLAGES, "rival")
+    count = pick(range(12, 990), key, "count")
+    yield f"{grower} of {village} counted {count} baskets of {some(trees, 'baskets')}."
+    yield f"{other} asked {grower} for a graft of {some(trees, 'graft')} and got none."
+    yield f"At {rival} they talked of {some(list(AILMENTS), 'talk')} in the {some(trees, 'talk')}."
+    yield f"The way from {village} to {rival} was blocked by a cart of {some(trees, 'cart')}."
 
 
 def sitemap_index(site: Origin, paths: Iterable[str]) -> Answer:
