@@ -62,7 +62,7 @@ def _rows(connection: Any, first: int, last: int) -> None:
     connection.exec_driver_sql(
         f"{numbers} INSERT INTO identity SELECT i, 1, CAST(printf('%016d', i) AS BLOB), {origin},"
         f" 'GET', 'https://h' || ({origin}) || '.example/some/folder/page-' || i || '.html', 0,"
-        f" {ReferenceKind.SEED:d}, 0, '{{}}' FROM n"
+        f" {ReferenceKind.SEED:d}, 0, '{{}}', 0 FROM n"
     )
     for step, (event, source, target) in enumerate(_LIFE):
         seq = f"(i - 1) * {MOVES} + {step + 1}"
@@ -76,7 +76,7 @@ def _rows(connection: Any, first: int, last: int) -> None:
     generation = f"({1 << 32} + i)"
     connection.exec_driver_sql(
         f"{numbers} INSERT INTO attempt SELECT i, i, 1, 0, {generation}, {_START_MS} + i,"
-        f" {_START_MS} + i + 20, 200, 4000, NULL, 1 FROM n"
+        f" {_START_MS} + i + 20, 200, 4000, NULL, 1, 0 FROM n"
     )
     connection.exec_driver_sql(
         f"{numbers} INSERT INTO current SELECT i, 1, {origin}, {State.TERMINAL:d},"
