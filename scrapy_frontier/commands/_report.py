@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_frontier.commands.invocation import Subcommand
+from scrapy_frontier.commands.progress import shown
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.report import coverage, render_long
 
@@ -30,8 +31,9 @@ def _run(invocation: Invocation) -> int:
     from scrapy_frontier.report.html import read_facts, render_html  # only this command draws
 
     is_html = invocation.options.format == "html"
-    with invocation.view(which) as view:
-        account = coverage(view.connection, view.run_id, is_live=view.is_live)
+    with invocation.view(which) as view, shown() as progress:
+        account = coverage(view.connection, view.run_id, is_live=view.is_live, progress=progress)
+        progress("Reading links and times" if is_html else "", 0, 0)
         facts = read_facts(view.connection, view.run_id) if is_html else None
     text = render_long(account) if facts is None else render_html(account, facts)
     invocation.answer(text, account.to_json(), invocation.options.output)

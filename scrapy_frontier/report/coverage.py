@@ -24,6 +24,7 @@ from scrapy_frontier.report.robots.fetches import robots_fetches
 from scrapy_frontier.report.runs import RunNotFound
 from scrapy_frontier.report.unfinished import unfinished
 from scrapy_frontier.states import UNRESOLVED, Disposition, Event, State
+from scrapy_frontier.store.progress import Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,14 +42,19 @@ DEAD_LETTERS_LISTED: Final = 1000
 
 
 def coverage(
-    connection: Connection, run_id: int, *, is_live: bool | None = None
+    connection: Connection,
+    run_id: int,
+    *,
+    is_live: bool | None = None,
+    progress: Progress = silent,
 ) -> account.Coverage:
     """The account of a run as the connection's snapshot shows it. Raises `RunNotFound`.
 
     `is_live`: whether a process holds the run's lock; an open run without one was interrupted.
     """
     run = _run(connection, run_id, is_live)
-    figures = read_figures(connection, run_id)[run_id]
+    figures = read_figures(connection, run_id, progress)[run_id]
+    progress("Naming what it holds", 0, 0)
     codes = Codes.of(connection)
     checked = equations.equations(figures, run.state)
     failed = tuple(equation.text for equation in checked if not equation.holds)

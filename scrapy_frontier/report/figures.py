@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from scrapy_frontier.report.names import pairs
 from scrapy_frontier.states import Event, State
+from scrapy_frontier.store.progress import Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -129,13 +130,16 @@ class Figures:
 REFERENCE_COUNTS: Final = ("total", "fresh", "duplicates", "excluded", "rejected")
 
 
-def read_figures(connection: Connection, run_id: int | None = None) -> Mapping[int, Figures]:
+def read_figures(
+    connection: Connection, run_id: int | None = None, progress: Progress = silent
+) -> Mapping[int, Figures]:
     """Read the figures of one run, or of all, by run id. All from the connection's one snapshot."""
     runs: defaultdict[int, Figures] = defaultdict(Figures)
     for run in connection.scalars(text("SELECT run_id FROM run")):
         if run_id in (None, run):
             runs[run] = Figures()
-    for reader in READERS:
+    for done, reader in enumerate(READERS):
+        progress("Adding up the account", done, len(READERS))
         reader(connection, run_id, runs)
     return runs
 

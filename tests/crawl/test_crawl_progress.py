@@ -91,6 +91,30 @@ def test_a_terminal_shows_one_line_below_the_log(lab: Lab) -> None:
 
 
 @pytest.mark.slow
+def test_long_commands_show_how_far_they_are(lab: Lab) -> None:
+    """At a terminal on standard error, which is left clean; what they answer is whole."""
+    make_web(lab.main, 3)
+    with CrawlProcess(lab, lab.main / "p0", {}) as process:
+        process.wait()
+    program = "import sys; from scrapy_frontier.cli import main; sys.exit(main())"
+    for words, step in (
+        (["report"], "Adding up the account: "),
+        (["verify"], "Reading table transition"),
+        (["backup", "copy.db"], "Copying"),
+        (["export", "edges", "-o", "edges.jsonl"], ":"),
+    ):
+        command = [sys.executable, "-c", program, *words, "--store", lab.store_url]
+        shown = AtTerminal(command, lab.folder)
+        try:
+            assert not shown.read_until()
+            assert shown.process.returncode == 0, shown.written
+        finally:
+            shown.close()
+        assert any(step in row for row in shown.screen.shown), (words, shown.screen.shown)
+        assert not any(row.startswith(step) for row in shown.screen.text)
+
+
+@pytest.mark.slow
 def test_a_terminal_that_goes_away_ends_no_crawl(lab: Lab) -> None:
     """The line is dropped; what the crawl has to do it does."""
     paths = make_web(lab.main, 9)
