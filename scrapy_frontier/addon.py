@@ -38,6 +38,9 @@ PROGRESS: Final = "scrapy_frontier.extensions.progress.FrontierProgress"
 METRICS: Final = "scrapy_frontier.extensions.metrics.FrontierMetrics"
 STATISTICS: Final = "scrapy_frontier.extensions.statistics.FrontierStatistics"
 
+EXTENSIONS: Final = ((STATISTICS, 0), (PROGRESS, -100), (METRICS, 0))
+"""With their positions: a feed to standard output must find the terminal shared already."""
+
 SLOT_SETTINGS: Final = {"concurrency": 10**6, "delay": 0, "jitter": 0}
 """The frontier's downloader slot waits for nothing: the origins' gates have decided already."""
 
@@ -65,8 +68,10 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", load_object(DISCOVERY), 10
         )
-        for extension in (STATISTICS, PROGRESS, METRICS):
-            settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(extension), 0)
+        for extension, position in EXTENSIONS:
+            settings.setdefault_in_component_priority_dict(
+                "EXTENSIONS", load_object(extension), position
+            )
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.RedirectMiddleware, REDIRECT)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", redirect.MetaRefreshMiddleware, META_REFRESH)
         _replace(settings, "DOWNLOADER_MIDDLEWARES", retry.RetryMiddleware, RETRY)

@@ -95,8 +95,30 @@ class Above:
             self.stream.write(f"\r{part}")
         self.stream.flush()
 
+    @property
+    def buffer(self) -> _Bytes:
+        """For those who write bytes, as a feed to standard output does."""
+        return _Bytes(self)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+class _Bytes:
+    """The binary side of a stream above the live line."""
+
+    def __init__(self, above: Above) -> None:
+        self._above = above
+
+    def write(self, data: bytes) -> int:
+        self._above.write(data.decode(self._above.stream.encoding or "utf-8", "backslashreplace"))
+        return len(data)
+
+    def flush(self) -> None:
+        self._above.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._above.stream.buffer, name)
 
 
 class _Terminal:

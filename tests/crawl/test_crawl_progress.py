@@ -31,6 +31,7 @@ class Follower(scrapy.Spider):
     def parse(self, response):
         print("printed", response.url.rpartition("/")[2])
         logging.getLogger("mine").info("logged once\\nlogged twice")
+        yield {"item": response.url.rpartition("/")[2]}
         yield from response.follow_all(css="a")
 """
 
@@ -69,7 +70,7 @@ def command(lab: Lab, settings: dict[str, Any], spider: str = SPIDER) -> list[st
 def test_a_terminal_shows_one_line_below_the_log(lab: Lab) -> None:
     """The line changes in place, log and prints stand above it whole, and nothing of it is left at the end."""
     make_web(lab.main, 9)
-    program = AtTerminal(command(lab, {}), lab.folder)
+    program = AtTerminal([*command(lab, {}), "-o", "-:jsonl"], lab.folder)
     try:
         assert not program.read_until()
         assert program.process.returncode == 0, program.written
@@ -87,6 +88,7 @@ def test_a_terminal_shows_one_line_below_the_log(lab: Lab) -> None:
     assert sorted(row for row in rows if row.startswith("printed p")) == sorted(
         f"printed p{number}" for number in range(9)
     )
+    assert sum(row.startswith('{"item": "p') and row.endswith('"}') for row in rows) == 9
     assert "Progress:" not in program.written
 
 
