@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,7 +76,9 @@ def _listen(reactor: Any, port: int, factory: Any, address: str) -> Any:
 
 
 def _greeting(access: Access, port: int) -> str:
-    host = f"[{access.address}]" if ":" in access.address else access.address
+    # The address that stands for all of a machine's own is none to connect to.
+    host = socket.gethostname() if access.address in {"0.0.0.0", "::"} else access.address
+    host = f"[{host}]" if ":" in host else host
     query = f"?token={access.token}" if access.token is not None else ""
     warning = (
         "Others can reach it: what they read, and the token, go over the wire as they are. A tunnel or a proxy with TLS"

@@ -23,7 +23,9 @@ INTERVAL_S: Final = 2.0
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--once", action="store_true", help="show one frame and end")
+    parser.add_argument(
+        "--once", action="store_true", help="show one frame and end, as --format json always does"
+    )
     parser.add_argument(
         "--interval",
         type=float,

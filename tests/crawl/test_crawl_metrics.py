@@ -6,7 +6,6 @@ import ast
 import asyncio
 import re
 import socket
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,17 +156,3 @@ class Follower(scrapy.Spider):
     def parse(self, response):
         pass
 """
-
-
-def test_every_log_record_has_an_action_that_is_documented(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call of a logger in the source passes one, and the table has all of them and no other."""
-    monkeypatch.syspath_prepend(str(PACKAGE.parent / "docs" / "_ext"))
-    import log_actions
-
-    try:
-        assert set(log_actions.used()) == set(log_actions.ACTIONS)
-        call = ast.parse("logger.info('x', extra={'other': 1})").body[0].value  # type: ignore[attr-defined]
-        with pytest.raises(ValueError, match="without extra"):
-            list(log_actions._actions(call, "x.py:1"))
-    finally:
-        sys.modules.pop("log_actions", None)

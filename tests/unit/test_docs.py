@@ -132,6 +132,18 @@ def test_every_reason_is_in_the_reference(extensions: None) -> None:
     assert [code for code in known if code.partition("{")[0].rstrip(".") not in source] == []
 
 
+def test_every_log_record_has_an_action_that_is_in_the_reference(extensions: None) -> None:
+    """Each call of a logger in the source passes one, and the table has all of them and no other."""
+    import log_actions
+
+    assert set(log_actions.used()) == set(log_actions.ACTIONS)
+    (call,) = ast.parse("logger.info('x', extra={'other': 1})").body
+    assert isinstance(call, ast.Expr)
+    assert isinstance(call.value, ast.Call)
+    with pytest.raises(ValueError, match="without extra"):
+        list(log_actions._actions(call.value, "x.py:1"))
+
+
 def test_all_that_is_read_of_scrapy_is_in_the_reference(extensions: None) -> None:
     """Every setting of Scrapy and every key of meta that the code reads is on its page."""
     import scrapy_names
