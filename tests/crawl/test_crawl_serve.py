@@ -26,6 +26,7 @@ from scrapy_frontier.commands.serving.pages import Kept, Pages
 from scrapy_frontier.errors import FrontierError
 from scrapy_frontier.store.deadline import ReadTooLong
 from scrapy_frontier.store.opening import open_store
+from scrapy_frontier.testing import page
 
 SERVE = [sys.executable, "-c", "import sys; from scrapy_frontier.cli import main; sys.exit(main())"]
 
@@ -88,15 +89,15 @@ def test_a_running_crawl_is_served_live(lab: Lab) -> None:
             while "responses/s, " not in served.ask()[2]:
                 assert time.monotonic() < deadline
                 time.sleep(0.3)
-            status, headers, page = served.ask()
+            status, headers, shown = served.ask()
             assert status == 200
-            assert "crawl report</title>" in page
-            assert "Live: read in" in page
+            assert "crawl report</title>" in shown
+            assert "Live: read in" in shown
             assert headers["Content-Type"] == "text/html; charset=utf-8"
             assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
             assert headers["X-Content-Type-Options"] == "nosniff"
             assert headers["Cache-Control"] == "no-store"
-            assert served.ask()[2] == page, "for some seconds it is not read again"
+            assert served.ask()[2] == shown, "for some seconds it is not read again"
 
             account = json.loads(served.ask("/report.json")[2])
             assert account["run"]["state"] == "running"
@@ -138,6 +139,21 @@ async def test_elsewhere_than_on_loopback_a_token_is_needed(lab: Lab) -> None:
         assert served.ask("/live", **bearer, Host="crawls.example:80")[0] == 200
         assert served.ask("/live", **bearer, Host="evil.example")[0] == 421
         assert served.end(signal.SIGTERM)[0] == 0
+
+
+async def test_what_is_served_is_what_the_command_reports(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Word for word, with what it hides in URLs; the page has its notice besides."""
+    lab.main.on("/", page(links=["/a?session=s3cr3t", "/b?password=s3cr3t"]))
+    await lab.crawl(Follower, seeds=[lab.main / "?user=s3cr3t"])
+    with open_store(lab.store_url, read_only=True) as store:
+        pages = Pages(store, None)
+        for form, served in (("json", pages.data()), ("html", pages.page())):
+            capsys.readouterr()
+            assert main(["report", "--format", form, "--store", lab.store_url]) == 0
+            notice = r' *<p class="notice" role="status">.*?</p>\n'
+            assert re.sub(notice, "", served) == capsys.readouterr().out
 
 
 def test_the_host_of_a_request() -> None:
@@ -244,18 +260,18 @@ async def test_in_a_browser_it_asks_for_nothing_else(lab: Lab) -> None:
         requests: list[str] = []
         with api.sync_playwright() as play:
             browser = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-            page = browser.new_page()
-            page.on("console", lambda message: complaints.append(message.text))
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on("request", lambda request: requests.append(request.url))
-            page.goto(address)
-            page.locator('[data-table="origins"] th button').first.press("Enter")
+            tab = browser.new_page()
+            tab.on("console", lambda message: complaints.append(message.text))
+            tab.on("pageerror", lambda error: complaints.append(str(error)))
+            tab.on("request", lambda request: requests.append(request.url))
+            tab.goto(address)
+            tab.locator('[data-table="origins"] th button').first.press("Enter")
             seen = {
-                "sort": page.locator('[data-table="origins"] th').first.get_attribute("aria-sort"),
-                "notice": page.locator(".notice").inner_text(),
+                "sort": tab.locator('[data-table="origins"] th').first.get_attribute("aria-sort"),
+                "notice": tab.locator(".notice").inner_text(),
                 "complaints": complaints,
                 "requests": requests,
-                "address": page.url,
+                "address": tab.url,
             }
             browser.close()
             return seen
