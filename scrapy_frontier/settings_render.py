@@ -63,7 +63,7 @@ class RenderSettings:
     render_pages: int | None = setting(
         None,
         read.limit,
-        "Budget: pages that one crawl renders. Further ones fail, by the cause `render.pages`.",
+        "Budget: pages that one run renders. Further ones fail, by the cause `render.pages`.",
         shown="no limit",
     )
     render_concurrency: int = setting(

@@ -41,9 +41,6 @@ _NOT_PASSED_ON: Final = frozenset(
     {"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"}
 )
 
-LINES_KEPT: Final = 10_000
-"""Sub-requests of one page that are listed; a page that asks on and on is counted, not listed."""
-
 PLACES_KEPT: Final = 1000
 """Pop-ups, downloads and addresses put into the bar that are kept of one page, of each kind."""
 
@@ -204,7 +201,7 @@ class Guard:
         line = SubRequest(request.url, request.method, request.resource_type)
         line.outcome = "render.over" if self._is_over else await self._judge(request, line.kind)
         if line.outcome:
-            self._note(line)
+            self.seen.note(line)
             # Any other code has Chromium put a page of its own into a frame.
             await _abort(route, "aborted" if line.kind == "document" else "blockedbyclient")
             return
@@ -214,7 +211,7 @@ class Guard:
         finally:
             self._under_way -= 1
             self._last_at = asyncio.get_running_loop().time()
-            self._note(line)
+            self.seen.note(line)
             self._show_work()
 
     async def _judge(self, request: Request, kind: str) -> str:
@@ -249,10 +246,6 @@ class Guard:
             status=fetched.status, headers=_headers(fetched.headers), body=fetched.body
         )
 
-    def _note(self, line: SubRequest) -> None:
-        if len(self.seen.requests) < LINES_KEPT:
-            self.seen.requests.append(line)
-
     def _moved(self, frame: Frame) -> None:
         if self.page is None or frame != self.page.main_frame:
             return
@@ -265,7 +258,7 @@ class Guard:
 
     def _socket(self, socket: WebSocket) -> None:
         """It finds no network; that it was asked for is on record."""
-        self._note(SubRequest(socket.url, "GET", "websocket", self.spending.ask("websocket")))
+        self.seen.note(SubRequest(socket.url, "GET", "websocket", self.spending.ask("websocket")))
 
     def _window(self, page: Page) -> None:
         """A window that is opened is closed. Windows count as sub-requests; one too many ends the page."""

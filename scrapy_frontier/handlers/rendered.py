@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from scrapy_frontier.handlers.cookies import differ
 from scrapy_frontier.identity import Resolved, resolve
 
 Header = tuple[str, str]
+
+LINES_KEPT: Final = 10_000
+"""Sub-requests of one page that are listed; a page that asks on and on is counted, not listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +65,48 @@ class Seen:
     """What the guard has seen of one page."""
 
     requests: list[SubRequest] = field(default_factory=list)
+    """The sub-requests, as far as they are listed."""
+    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """All of them, by origin, type and outcome."""
+    sizes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Bytes that they have brought."""
     navigation: Navigation | None = None
     popups: list[str] = field(default_factory=list)
     downloads: list[str] = field(default_factory=list)
     history: list[str] = field(default_factory=list)
     """URLs that the page has put into the address bar without going there."""
 
+    def note(self, line: SubRequest) -> None:
+        """Count a sub-request that has its outcome; list it where there is room."""
+        place = (line.origin, line.kind, line.outcome)
+        self.counts[place] += 1
+        self.sizes[place] += line.size
+        if len(self.requests) < LINES_KEPT:
+            self.requests.append(line)
+
+    def rows(self) -> tuple[tuple[str, str, str, int, int], ...]:
+        """Origin, type, outcome, count and bytes."""
+        return tuple((*place, count, self.sizes[place]) for place, count in self.counts.items())
+
     def summary(self) -> dict[str, Any]:
         """As plain data: counts by outcome and by origin, and what was not followed."""
         return {
-            "requests": len(self.requests),
-            "by_outcome": dict(Counter(one.outcome for one in self.requests)),
-            "by_origin": dict(Counter(one.origin for one in self.requests)),
-            "bytes": sum(one.size for one in self.requests),
+            "requests": self.counts.total(),
+            "by_outcome": self._by(2),
+            "by_origin": self._by(0),
+            "by_type": self._by(1),
+            "bytes": self.sizes.total(),
             "navigation": None if self.navigation is None else self.navigation.url,
             "popups": list(self.popups),
             "downloads": list(self.downloads),
             "history": list(self.history),
         }
+
+    def _by(self, part: int) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        for place, count in self.counts.items():
+            found[place[part]] += count
+        return dict(found)
 
     def lines(self) -> list[dict[str, Any]]:
         """The list of sub-requests as plain data."""

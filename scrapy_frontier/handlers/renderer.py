@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,8 @@ from scrapy_frontier.handlers.guard import Fetched, Guard, Refused
 from scrapy_frontier.handlers.rendered import Document, Rendered
 from scrapy_frontier.policy.rendering import BYTES, PageSpending, RenderLimits
 from scrapy_frontier.policy.retry import fault_kind
+from scrapy_frontier.store.messages import PageRendered, Read
+from scrapy_frontier.store.rows import rendered_count
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -57,6 +60,7 @@ class Renderer:
         self._places = asyncio.Semaphore(self._settings.render_concurrency)
         self._waiting: set[Attempt] = set()
         self._kept: set[Page] = set()
+        self._before: asyncio.Future[int] | None = None
         self._figures = frontier.rendering
 
     @property
@@ -69,8 +73,8 @@ class Renderer:
     async def render(self, attempt: Attempt, request: Request, document: Document) -> Rendered:
         """Render a document for an attempt. Raises `RenderError`."""
         limit = self._settings.render_pages
-        if limit is not None and self._figures.pages >= limit:
-            raise RenderError("pages", f"{limit} pages of this crawl were rendered already")
+        if limit is not None and await self._rendered_before() + self._figures.pages >= limit:
+            raise RenderError("pages", f"{limit} pages of this run were rendered already")
         self._figures.pages += 1
         self._waiting.add(attempt)
         try:
@@ -91,6 +95,15 @@ class Renderer:
         if page is not None:
             self._lend(page, attempt)
         return rendered
+
+    async def _rendered_before(self) -> int:
+        """How many pages of the run were rendered before this process took it up."""
+        if self._before is None:
+            opened = self._frontier.opened
+            self._before = found = opened.loop.create_future()
+            count = partial(rendered_count, run_id=opened.run.run_id)
+            opened.writer.send(Read(count, found.set_result))
+        return await asyncio.shield(self._before)
 
     def _lend(self, page: Page, attempt: Attempt) -> None:
         """A page that the callback is given keeps its place until it is closed: by the callback, or at its end."""
@@ -130,21 +143,40 @@ class Renderer:
         guard = Guard(document, spending, visit.fetch, attempt.show_work)
         visit.guard = guard
         jar = self._jar(request)
+        begun_at, failure = time.monotonic(), ""
         try:
             rendered = await self.handler.render(
                 request, guard, list(jar or ()), screenshot=settings.render_screenshot
             )
-        finally:
-            for line in guard.seen.requests:
-                self._figures.sub_requests[line.outcome] += 1
-                self._figures.sub_bytes += line.size
-        if rendered.reached:
-            self._figures.cut[rendered.reached] += 1
-            if not settings.render_partial:
+            if rendered.reached and not settings.render_partial:
                 raise RenderError("limit", f"{document.url}: {rendered.reached}")
+        except RenderError as error:
+            failure = error.cause
+            raise
+        finally:
+            self._note(attempt, guard, failure, time.monotonic() - begun_at)
         if jar is not None and rendered.has_new_cookies:
             cookies.take_back(jar, rendered.cookies_before, rendered.cookies)
         return rendered
+
+    def _note(self, attempt: Attempt, guard: Guard, failure: str, wall_s: float) -> None:
+        """What came of a page, for the statistics and for the store."""
+        reached, asked = guard.spending.reached, guard.seen.rows()
+        for _, _, outcome, count, size in asked:
+            self._figures.sub_requests[outcome] += count
+            self._figures.sub_bytes += size
+        if reached:
+            self._figures.cut[reached] += 1
+        lease = attempt.lease
+        self._frontier.opened.writer.send(
+            PageRendered(
+                lease.attempt_id,
+                lease.identity_id,
+                round(1000 * wall_s),
+                failure or reached,
+                asked,
+            )
+        )
 
     def _jar(self, request: Request) -> Any:
         """Scrapy's jar for this request, where the crawl has one."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy_frontier.report.duplicates import DuplicateGroup
     from scrapy_frontier.report.families import FamilyAccount
+    from scrapy_frontier.report.rendering import RenderingAccount
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +337,7 @@ class Coverage:
     budgets: tuple[Budget, ...]
     families: tuple[FamilyAccount, ...]
     duplicates: tuple[DuplicateGroup, ...]
+    rendering: RenderingAccount
     unfinished: Unfinished
     redirects: Redirects
     robots: tuple[RobotsAccount, ...]

@@ -19,6 +19,7 @@ from scrapy_frontier.report.instants import iso
 from scrapy_frontier.report.names import Codes, label, parsed
 from scrapy_frontier.report.origins import origin_accounts
 from scrapy_frontier.report.redirects import redirects
+from scrapy_frontier.report.rendering import rendering_account
 from scrapy_frontier.report.robots.accounts import robots_accounts
 from scrapy_frontier.report.robots.fetches import robots_fetches
 from scrapy_frontier.report.runs import RunNotFound
@@ -81,6 +82,7 @@ def coverage(
         budgets=budgets(connection, run_id, figures, codes, stop, rejected, attempts, hops),
         families=families(connection, run_id)[:FAMILIES_LISTED],
         duplicates=duplicates(connection, run_id),
+        rendering=rendering_account(connection, run_id),
         unfinished=unfinished(connection, run_id, figures, codes),
         redirects=hops,
         robots=robots_accounts(connection, run_id, figures, codes, tallies.get("waiver", ())),

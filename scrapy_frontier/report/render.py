@@ -10,6 +10,7 @@ from scrapy_frontier.report.instants import clock
 from scrapy_frontier.report.layout import counted, number
 from scrapy_frontier.report.pages import pages_of
 from scrapy_frontier.report.render_families import duplicates_section, families_section
+from scrapy_frontier.report.render_rendering import rendering_section
 from scrapy_frontier.report.robots.tables import robots_section, robots_txt_sentence
 from scrapy_frontier.report.stops import stop_sentence
 from scrapy_frontier.report.summary import detail_words, listed, summary, total
@@ -52,6 +53,7 @@ def render_long(account: Coverage) -> str:
         *unfinished_section(account),
         *families_section(account),
         *duplicates_section(account),
+        *rendering_section(account),
         *dead_letters_section(account),
         *counted_sections(account),
         *sessions_section(account),

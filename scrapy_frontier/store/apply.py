@@ -31,6 +31,7 @@ from scrapy_frontier.store.messages import (
     Message,
     Move,
     OriginTiming,
+    PageRendered,
     Promote,
     Read,
     Reconsider,
@@ -79,6 +80,7 @@ HANDLERS: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         HealthSampled: on_record.health_sampled,
         SituationTold: on_record.situation_told,
         Tally: on_record.tally,
+        PageRendered: on_record.page_rendered,
         Likened: families.likened,
         FamilyBraked: families.braked,
     }

@@ -336,6 +336,17 @@ class Likened:
 
 
 @dataclass(frozen=True, slots=True)
+class PageRendered:
+    """A browser was given a document, and what came of it; `sub_requests`: origin, type, outcome, count, bytes."""
+
+    attempt_id: int
+    identity_id: int
+    wall_ms: int
+    rule: str
+    sub_requests: tuple[tuple[str, str, str, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FamilyBraked:
     """A family is held from now on: the rule, and the inputs of the decision as JSON."""
 
@@ -420,6 +431,7 @@ Message = (
     | RobotsFetched
     | HealthSampled
     | Likened
+    | PageRendered
     | FamilyBraked
     | SituationTold
     | Tally

@@ -11,6 +11,7 @@ from scrapy_frontier.store.messages import (
     Emission,
     HealthSampled,
     OriginTiming,
+    PageRendered,
     Rejected,
     Requeue,
     RobotsFetched,
@@ -155,3 +156,15 @@ def tally(batch: Batch, message: Tally) -> None:
 def situation_told(batch: Batch, message: SituationTold) -> None:
     row = (batch.run_id, message.at_ms, message.record)
     rows.insert(batch.cursor, schema.situation, [row], rows.SITUATION_UPSERT)
+
+
+def page_rendered(batch: Batch, message: PageRendered) -> None:
+    """A page that is rendered twice in one attempt counts once."""
+    run_id, attempt_id = batch.run_id, message.attempt_id
+    page = (attempt_id, run_id, message.identity_id, message.wall_ms, message.rule)
+    if rows.insert(batch.cursor, schema.rendering, [page], rows.RENDERING_INSERT):
+        asked = [
+            (attempt_id, origin, kind, outcome, run_id, count, size)
+            for origin, kind, outcome, count, size in message.sub_requests
+        ]
+        rows.insert(batch.cursor, schema.sub_request, asked)

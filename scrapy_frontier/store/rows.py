@@ -69,6 +69,8 @@ SITUATION_UPSERT: Final = (
     " ON CONFLICT(run_id) DO UPDATE SET at_ms = excluded.at_ms, record = excluded.record"
 )
 
+RENDERING_INSERT: Final = " ON CONFLICT(attempt_id) DO NOTHING"
+
 LIKENESS_INSERT: Final = " ON CONFLICT(attempt_id) DO NOTHING"
 
 SEED_UPSERT: Final = " ON CONFLICT(identity_id) DO UPDATE SET requests = excluded.requests"
@@ -235,6 +237,13 @@ def pending_count(cursor: Cursor, run_id: int) -> int:
         "SELECT count(*) FROM current WHERE run_id = ? AND state IN (3, 7)",
         (run_id,),
     )
+    row = cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+def rendered_count(cursor: Cursor, run_id: int) -> int:
+    """How many documents of a run were given to a browser."""
+    cursor.execute("SELECT count(*) FROM rendering WHERE run_id = ?", (run_id,))
     row = cursor.fetchone()
     return int(row[0]) if row else 0
 

@@ -27,8 +27,9 @@ from sqlalchemy import (
 )
 
 from scrapy_frontier.states import TRANSITIONS, Disposition, Event, State
+from scrapy_frontier.store.guards import GUARDS as GUARDS
 
-SCHEMA_VERSION: Final = "0007"
+SCHEMA_VERSION: Final = "0008"
 """The newest migration this package knows; `meta.schema` of a store names the one it has."""
 
 PRODUCT: Final = "scrapy_frontier"
@@ -438,6 +439,32 @@ budget = _table(
 """What is spent of each budget on admission, and what it has held back so far: how many identities, which one first
 (`first_id`, 0 for none), and when. `pattern` says of what part of the web it is; `most` is the limit in force last."""
 
+rendering = _table(
+    "rendering",
+    Column("attempt_id", Big, primary_key=True, autoincrement=False),
+    Column("run_id", Big, ForeignKey("run.run_id"), nullable=False),
+    Column("identity_id", Big, nullable=False),
+    Column("wall_ms", Big, nullable=False),
+    Column("rule", Text, nullable=False),
+    Index("ix_rendering_run", "run_id", "attempt_id"),
+)
+"""The document of an attempt was given to a browser. `rule`: the limit that cut the page short, or the failure that it
+ended with; "" where neither."""
+
+sub_request = _table(
+    "sub_request",
+    Column("attempt_id", Big, primary_key=True, autoincrement=False),
+    Column("origin", Text, primary_key=True),
+    Column("type", Text, primary_key=True),
+    Column("outcome", Text, primary_key=True),
+    Column("run_id", Big, nullable=False),
+    Column("count", Big, nullable=False),
+    Column("bytes", Big, nullable=False),
+    Index("ix_sub_request_run", "run_id", "attempt_id"),
+)
+"""What a rendered page has asked for of one origin, by type and outcome (`http.{status}`, or the rule that refused it):
+how often, and the bytes that came, their content coding undone. What was sent has an identity and an attempt, too."""
+
 tally = _table(
     "tally",
     Column("run_id", Big, primary_key=True),
@@ -447,30 +474,6 @@ tally = _table(
     Column("example", Text),
 )
 """Counts with one example each that no row above carries: parameter rules, waivers."""
-
-WRITES_SEQUENCE: Final = "store_writes"
-"""On PostgreSQL: counts the transactions of all writers, so that each sees whether it was alone since its last one."""
-
-_SQLITE_GUARDS: Final = tuple(
-    f"CREATE TRIGGER transition_no_{verb} BEFORE {verb} ON transition\n"
-    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-    for verb in ("UPDATE", "DELETE")
-)
-
-_POSTGRESQL_GUARDS: Final = (
-    f"CREATE SEQUENCE {WRITES_SEQUENCE}",
-    "CREATE FUNCTION transition_is_kept() RETURNS trigger LANGUAGE plpgsql AS\n"
-    "$$ BEGIN RAISE EXCEPTION 'the ledger is append-only' USING ERRCODE = 'restrict_violation';"
-    " END $$",
-    *(
-        f'CREATE TRIGGER "transition_no_{verb}" BEFORE {verb} ON transition\n'
-        "FOR EACH STATEMENT EXECUTE FUNCTION transition_is_kept()"
-        for verb in ("UPDATE", "DELETE", "TRUNCATE")
-    ),
-)
-
-GUARDS: Final = {"sqlite": _SQLITE_GUARDS, "postgresql": _POSTGRESQL_GUARDS}
-"""What stands beside the tables, by dialect: above all the triggers that keep the ledger from being changed."""
 
 
 @event.listens_for(metadata, "after_create")

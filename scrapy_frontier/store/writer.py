@@ -21,6 +21,7 @@ from scrapy_frontier.store.messages import (
     Emission,
     Message,
     OriginTiming,
+    PageRendered,
     RobotsFetched,
     SituationTold,
     Tally,
@@ -50,7 +51,9 @@ CHECKPOINT_FRAMES: Final = 16_000
 CHECKPOINT_INTERVAL_S: Final = 60.0
 """The log is taken into the store at least this often while something is written."""
 
-RECORDS: Final = frozenset({Emission, OriginTiming, RobotsFetched, SituationTold, Tally})
+RECORDS: Final = frozenset(
+    {Emission, OriginTiming, PageRendered, RobotsFetched, SituationTold, Tally}
+)
 """Messages that record something and can never bring anything to fetch."""
 
 _PAGE_ROWS: Final = 40

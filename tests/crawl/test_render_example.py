@@ -14,6 +14,7 @@ import pytest
 from crawls import Result
 from rendering import needs_browser
 
+from scrapy_frontier.cli import main
 from scrapy_frontier.testing import RequestLog
 
 pytestmark = [pytest.mark.browser, needs_browser]
@@ -57,6 +58,20 @@ def test_one_setting_renders_the_market(tmp_path: Path) -> None:
     prices = {(item["ware"], item["price"]) for item in items if "ware" in item}
     assert len([item for item in items if "ware" in item]) == 6 + 8
     assert len(prices) == 8
+    rendering = result.coverage.rendering
+    (origin,) = rendering.origins
+    assert (rendering.pages, rendering.by_type) == (13, {"fetch": 7, "xhr": 6, "script": 1})
+    assert (origin.sent, origin.by_outcome["robots.disallow"]) == (13, 1)
+    assert rendering.heaviest[0].url.endswith("/goods")
+    assert rendering.heaviest[0].bytes > 400
+    for form in ("text", "html", "json"):
+        report = tmp_path / form
+        assert (
+            main(["report", "--store", result.store_url, "--format", form, "-o", str(report)]) == 0
+        )
+        assert (
+            "robots.disallow" in report.read_text().partition("Rendered pages")[2] or form == "json"
+        )
     (goods,) = [item for item in items if item.get("title") == "All goods"]
     assert goods["words"] >= 3 * 40
 

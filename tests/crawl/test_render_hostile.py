@@ -134,6 +134,9 @@ async def test_no_way_leads_out_of_scope(lab: Lab) -> None:
     (item,) = result.items
     assert "<title>tried 17" in item["text"]
     assert item["seen"]["by_outcome"]["scope.origin"] > 15
+    (refused,) = [one for one in result.coverage.rendering.origins if one.origin == url]
+    assert (refused.sent, refused.bytes) == (0, 0)
+    assert refused.by_outcome["scope.origin"] > 15
     asked = {urlsplit(out).path for out in result.fates if out.startswith(url)}
     for path in ("/img", "/frame", "/fetch", "/xhr", "/script", "/redirected-fetch"):
         assert path in asked

@@ -148,6 +148,7 @@ async def test_requests_and_bytes_are_cut(lab: Lab) -> None:
     result = await lab.crawl(Reader, settings, seeds=seeds)
     result.assert_finished()
     flags = {item["url"]: item["flags"][1:] for item in result.items}
+    assert result.coverage.rendering.cut == {"render.requests": 1, "render.bytes": 1}
     assert flags == {lab.main / "many": ["render.requests"], lab.main / "large": ["render.bytes"]}
     asked = [hit for hit in result.log if hit.path.startswith("/data")]
     assert len(asked) == 5
@@ -155,18 +156,18 @@ async def test_requests_and_bytes_are_cut(lab: Lab) -> None:
 
 
 async def test_pages_are_cut(lab: Lab) -> None:
-    """As many pages are rendered as the budget says; the others fail by its name."""
-    for path in "abc":
+    """As many pages of a run are rendered as the budget says, however often it is resumed; the others fail by name."""
+    for path in "abcd":
         lab.main.on(f"/{path}", page(path))
-    settings = {**RENDER, "FRONTIER_RENDER_PAGES": 2}
-    result = await lab.crawl(Reader, settings, seeds=[lab.main / path for path in "abc"])
-    result.assert_exhausted()
-    assert len(result.items) == 2
-    assert sorted(fate.reason for fate in result.fates.values()) == [
-        "http.200",
-        "http.200",
-        "render.pages",
-    ]
+    settings = {**RENDER, "FRONTIER_RENDER_PAGES": 2, "CONCURRENT_REQUESTS": 1}
+    seeds = [lab.main / path for path in "abcd"]
+    first = await lab.crawl(Reader, {**settings, "CLOSESPIDER_ITEMCOUNT": 1}, seeds=seeds)
+    assert first.coverage.rendering.pages >= 1
+    result = await lab.crawl(Reader, settings, seeds=seeds)
+    result.assert_finished()
+    assert result.coverage.rendering.pages == 2
+    reasons = sorted(fate.reason for fate in result.fates.values())
+    assert reasons == ["http.200", "http.200", "render.pages", "render.pages"]
 
 
 @pytest.mark.parametrize(
@@ -190,6 +191,10 @@ async def test_a_killed_process_costs_an_attempt_and_nothing_else(
     assert result.history(lab.main / "kills").count("fail") == 1
     codes = {row[0] for row in result.rows("SELECT code FROM reason")}
     assert codes & {"retry.render.closed", "retry.render.crashed"}
+    rendering = result.coverage.rendering
+    assert rendering.pages == len(result.items) + 1
+    assert set(rendering.failed) <= {"render.closed", "render.crashed"}
+    assert sum(rendering.failed.values()) == 1
     assert {item["url"].rpartition("/")[2] for item in result.items} == {
         "",
         "kills",

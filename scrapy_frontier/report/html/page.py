@@ -78,6 +78,8 @@ def _tables(account: Coverage, facts: Facts) -> dict[str, tables.Table]:
         tables.budgets_table(account),
         tables.families_table(account),
         tables.duplicates_table(account),
+        tables.asked_table(account),
+        tables.rendered_table(account),
         tables.regions_table(account),
         tables.chains_table(facts),
         tables.broken_table(facts),

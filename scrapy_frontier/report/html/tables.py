@@ -198,6 +198,36 @@ def duplicates_table(account: Coverage) -> Table:
     )  # fmt: skip
 
 
+def asked_table(account: Coverage) -> Table:
+    """What rendered pages asked for, by origin."""
+    return _table(
+        "asked",
+        "What rendered pages asked for, by origin",
+        ("Origin|url", "Sub-requests|number", "Sent|number", "Refused|number", "Bytes|bytes",
+         "By outcome"),
+        [
+            (one.origin, one.requests, one.sent, one.requests - one.sent, one.bytes,
+             ", ".join(f"{outcome} ({count:,})" for outcome, count in one.by_outcome.items()))
+            for one in account.rendering.origins
+        ],
+    )  # fmt: skip
+
+
+def rendered_table(account: Coverage) -> Table:
+    """Rendered pages, those that asked for the most first."""
+    return _table(
+        "rendered",
+        "Rendered pages",
+        ("Page|url", "Sub-requests|number", "Refused|number", "Bytes|bytes", "Seconds|number",
+         "Cut short, or failed, by"),
+        [
+            (one.url, one.requests, one.requests - one.sent, one.bytes, one.wall_s, one.rule)
+            for one in account.rendering.heaviest
+        ],
+        account.rendering.pages,
+    )  # fmt: skip
+
+
 def regions_table(account: Coverage) -> Table:
     """Parts of the web where something is left."""
     return _table(

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import NullPool, QueuePool
 
 from scrapy_frontier.errors import StoreError
-from scrapy_frontier.store.schema import WRITES_SEQUENCE
+from scrapy_frontier.store.guards import WRITES_SEQUENCE
 
 if TYPE_CHECKING:
     from scrapy_frontier.store.postgresql.location import PostgresqlLocation
