@@ -82,3 +82,9 @@ class RenderSettings:
         read.switch,
         "Keeps a picture of each rendered page beside its final document, where `FRONTIER_EVIDENCE` is `body`.",
     )
+    render_har: bool = setting(
+        False,
+        read.switch,
+        "Keeps an HTTP Archive (HAR 1.2) of each rendered page beside its final document, where `FRONTIER_EVIDENCE` is"
+        " `body`: headers and times, no bodies.",
+    )

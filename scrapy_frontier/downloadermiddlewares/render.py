@@ -19,6 +19,7 @@ from scrapy_frontier.frontier import Frontier, hops
 from scrapy_frontier.frontier.outcomes import unusable
 from scrapy_frontier.frontier.rendering import RENDERED
 from scrapy_frontier.handlers.failures import RenderError
+from scrapy_frontier.handlers.har import archive
 from scrapy_frontier.handlers.rendered import Document
 from scrapy_frontier.handlers.renderer import Renderer
 from scrapy_frontier.identity import Rejection, resolve
@@ -40,6 +41,7 @@ RESULT: Final = "frontier_rendered"
 
 SCREENSHOT: Final = "screenshot"
 SUB_REQUESTS: Final = "sub_requests"
+HAR: Final = "har"
 
 
 class ScriptHops(NextHops):
@@ -96,14 +98,17 @@ class RenderMiddleware:
         attempt = self.frontier.attempts.get(request)
         if attempt is None or not self._is_wanted(attempt, request, response):
             return response
+        document = _document(response)
         try:
-            rendered = await self.renderer.render(attempt, request, _document(response))
+            rendered = await self.renderer.render(attempt, request, document)
         except RenderError as error:
             return self._failed(attempt, request, error)
         navigation = rendered.seen.navigation
         if navigation is not None and self._is_followed(request, navigation, rendered):
             assert self._hops is not None
             return self._hops.next_hop(request, _with_cookies(response, rendered), navigation)
+        if self.frontier.settings.render_har:
+            attempt.parts[HAR] = archive(document, rendered)
         return _response(request, response, attempt, rendered)
 
     def _is_wanted(self, attempt: Attempt, request: Request, response: Response) -> bool:

@@ -95,7 +95,7 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         """Render the guard's document. Raises `RenderError`; nothing of the page is left then."""
         name = f"frontier-{next(self._names)}"
         view = self._view(request, guard.document.url, name)
-        started_at = time.monotonic()
+        began_s, started_at = time.time(), time.monotonic()
         self._guards[name] = guard
         page: Page | None = None
         keeps = False
@@ -114,6 +114,7 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
                 after,
                 before,
                 picture,
+                began_s,
                 page if keeps else None,
             )
         except PlaywrightError as error:

@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import logging
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -198,7 +199,14 @@ class Guard:
         self._end()
 
     async def _sub_request(self, route: Route, request: Request) -> None:
-        line = SubRequest(request.url, request.method, request.resource_type)
+        line = SubRequest(
+            request.url,
+            request.method,
+            request.resource_type,
+            at_s=time.time(),
+            sent=list(request.headers.items()),
+        )
+        begun_at = time.monotonic()
         line.outcome = "render.over" if self._is_over else await self._judge(request, line.kind)
         if line.outcome:
             self.seen.note(line)
@@ -210,6 +218,7 @@ class Guard:
             await self._fulfil(route, request, line)
         finally:
             self._under_way -= 1
+            line.took_s = round(time.monotonic() - begun_at, 4)
             self._last_at = asyncio.get_running_loop().time()
             self.seen.note(line)
             self._show_work()
@@ -238,6 +247,7 @@ class Guard:
             await _abort(route, "aborted" if line.kind == "document" else "failed")
             return
         line.size = len(fetched.body)
+        line.status, line.received = fetched.status, fetched.headers
         line.outcome = self.spending.take(line.size) or f"http.{fetched.status}"
         if line.outcome == BYTES:
             await _abort(route, "aborted" if line.kind == "document" else "blockedbyclient")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scrapy_frontier.handlers.cookies import differ
@@ -30,7 +30,8 @@ class Document:
 class SubRequest:
     """A request of a page for something else than its document.
 
-    `outcome` is `http.{status}`, or the rule that forbade it, or the name of the fault it ended with.
+    `outcome` is `http.{status}`, or the rule that forbade it, or the name of the fault it ended with. `at_s`: seconds
+    since the epoch; `took_s`: seconds, the wait at its origin's gate included.
     """
 
     url: str
@@ -38,6 +39,12 @@ class SubRequest:
     kind: str
     outcome: str = ""
     size: int = 0
+    at_s: float = 0.0
+    took_s: float = 0.0
+    sent: Sequence[Header] = ()
+    """Headers, as the page has asked."""
+    status: int = 0
+    received: Sequence[Header] = ()
 
     @property
     def origin(self) -> str:
@@ -110,7 +117,8 @@ class Seen:
 
     def lines(self) -> list[dict[str, Any]]:
         """The list of sub-requests as plain data."""
-        return [asdict(one) for one in self.requests]
+        names = ("url", "method", "kind", "outcome", "size", "at_s", "took_s")
+        return [{name: getattr(one, name) for name in names} for one in self.requests]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,8 @@ class Rendered:
     cookies: Sequence[dict[str, Any]] = ()
     cookies_before: Sequence[dict[str, Any]] = ()
     screenshot: bytes | None = None
+    began_s: float = 0.0
+    """Seconds since the epoch."""
     page: Any = None
     """Playwright's page, where the request asks to keep it (`playwright_include_page`)."""
 

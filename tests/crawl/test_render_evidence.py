@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 import pytest
 from crawls import Lab
@@ -17,6 +18,7 @@ from scrapy_frontier.testing import page, text
 pytestmark = [pytest.mark.browser, needs_browser]
 
 KEEPING = {**RENDER, "FRONTIER_EVIDENCE": "body", "FRONTIER_RENDER_SCREENSHOT": True}
+KEEPING["FRONTIER_RENDER_HAR"] = True
 
 
 def site(lab: Lab) -> None:
@@ -45,6 +47,14 @@ async def test_wire_page_picture_and_list_are_kept(lab: Lab) -> None:
             (lab.main / "data", "http.200")
         ]
         assert artifacts.get(bytes.fromhex(seen.parts["screenshot"].digest)).startswith(b"\x89PNG")
+        har = json.loads(artifacts.get(bytes.fromhex(seen.parts["har"].digest)))["log"]
+        assert har["version"] == "1.2"
+        entries = [
+            (one["request"]["url"], one["response"]["status"], one["response"]["content"]["size"])
+            for one in har["entries"]
+        ]
+        assert entries == [(lab.main / "", 200, wire.body.size), (lab.main / "data", 200, 4)]
+        assert all(datetime.fromisoformat(one["startedDateTime"]) for one in har["entries"])
     assert result.findings == []
 
 

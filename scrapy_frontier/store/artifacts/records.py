@@ -21,7 +21,8 @@ SEEN: Final = "seen"
 WITHHELD: Final = "(withheld)"
 """Stands for the value of a request's header that is a secret."""
 
-_SECRETS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
+SECRETS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
+"""Headers of a request whose values are withheld, in lower case."""
 
 Header = tuple[str, str]
 """Name and value, both as Latin-1 reads their bytes."""
@@ -49,7 +50,7 @@ class Exchange:
     def of(cls, method: str, url: str, headers: tuple[Header, ...], body: Body) -> Exchange:
         """A request without the values that must not lie about."""
         shown = tuple(
-            (name, WITHHELD if name.lower() in _SECRETS else value) for name, value in headers
+            (name, WITHHELD if name.lower() in SECRETS else value) for name, value in headers
         )
         return cls(method, url, shown, body)
 
@@ -70,7 +71,7 @@ class ResponseRecord:
     request: Exchange | None = None
     version: int = field(default=1)
     parts: Mapping[str, Body] = field(default_factory=dict)
-    """What was kept beside it, by name: of a rendered page its `sub_requests`, and a `screenshot` if one was wanted."""
+    """What was kept beside it, by name: of a rendered page its `sub_requests`; a `screenshot` and a `har` if wanted."""
 
     @property
     def bodies(self) -> Iterator[Body]:
