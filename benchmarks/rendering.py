@@ -28,6 +28,9 @@ HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 SUB_REQUESTS = {"script": 8, "stylesheet": 2, "fetch": 10}
 """What each page asks for, by type; the addresses are the page's own, so that no cache serves them."""
 
+HASTY = ("stock", "frontier unquiet")
+"""Variants that hand a page over although its scripts may still be about to ask for something."""
+
 VARIANTS = ("stock", "stock idle", "frontier", "frontier unquiet", "plain")
 
 
@@ -109,7 +112,8 @@ def one(variant: str, pages: int, at_once: int, folder: str) -> Figures:
         asked = len(server.log)
     items = crawler.stats.get_value("item_scraped_count", 0)
     expected = pages * (1 if variant == "plain" else 1 + sum(SUB_REQUESTS.values()))
-    if items != pages or asked != expected:
+    is_short = asked < expected and variant not in HASTY
+    if items != pages or asked > expected or is_short:
         raise MeasurementError(
             f"{variant}: {items} of {pages} pages, {asked} of {expected} requests"
         )

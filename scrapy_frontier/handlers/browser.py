@@ -100,8 +100,7 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         page: Page | None = None
         keeps = False
         try:
-            await self._start()
-            page, before = await within(OPEN_S, self._open(view, guard, jar))
+            page, before = await self._opened(view, guard, jar)
             html = await self._show(view, page, guard)
             keeps = bool(request.meta.get("playwright_include_page")) and not guard.ended.done()
             after = await within(CLOSE_S, page.context.cookies())
@@ -156,6 +155,23 @@ class FrontierPlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
         )
         view.meta.pop("playwright_page", None)
         return view
+
+    async def _opened(
+        self, view: Request, guard: Guard, jar: Iterable[Cookie]
+    ) -> tuple[Page, list[dict[str, Any]]]:
+        """A page, nothing of which was shown yet; what drives the browser may have gone, which nobody tells."""
+        await self._start()
+        browser = self.browser
+        try:
+            return await within(OPEN_S, self._open(view, guard, jar))  # type: ignore[no-any-return]
+        except PlaywrightError as error:
+            if failure_of(error).kind != "closed":
+                raise
+        if getattr(self, "browser", None) is browser:
+            self._forget_browser()
+            await self._give_up_playwright()
+        await self._start()
+        return await within(OPEN_S, self._open(view, guard, jar))  # type: ignore[no-any-return]
 
     async def _open(
         self, view: Request, guard: Guard, jar: Iterable[Cookie]

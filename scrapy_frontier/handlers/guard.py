@@ -42,6 +42,8 @@ _NOT_PASSED_ON: Final = frozenset(
     {"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"}
 )
 
+NOBODY: Final = "https://nobody.invalid"
+
 PLACES_KEPT: Final = 1000
 """Pop-ups, downloads and addresses put into the bar that are kept of one page, of each kind."""
 
@@ -252,9 +254,11 @@ class Guard:
         if line.outcome == BYTES:
             await _abort(route, "aborted" if line.kind == "document" else "blockedbyclient")
             return
-        await route.fulfill(
-            status=fetched.status, headers=_headers(fetched.headers), body=fetched.body
-        )
+        headers = _headers(fetched.headers)
+        if "origin" in request.headers:
+            # Where its server lets nobody of another origin read this, Playwright would add that everybody may.
+            headers.setdefault("access-control-allow-origin", NOBODY)
+        await route.fulfill(status=fetched.status, headers=headers, body=fetched.body)
 
     def _moved(self, frame: Frame) -> None:
         if self.page is None or frame != self.page.main_frame:

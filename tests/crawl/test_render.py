@@ -190,6 +190,29 @@ async def test_a_cookie_that_a_script_removes_is_gone(lab: Lab) -> None:
     assert [hit.headers.get("cookie") for hit in result.log] == [None, "b=2"]
 
 
+async def test_other_origins_in_scope_one_request_at_a_time(lab: Lab) -> None:
+    """XHR to another origin works as its CORS headers say; a preflight is no request; no place is waited for twice."""
+    other = lab.server.origin("other")
+    cors = [("Access-Control-Allow-Origin", "*")]
+    other.on("/data", Answer("other", content_type="text/plain", headers=cors))
+    other.on("/closed", text("closed"))
+    look = "fetch('{}', {}).then(r => r.text()).catch(() => 'refused')"
+    simple = look.format(other / "data", "{}")
+    special = look.format(other / "data?2", "{headers: {'X-Special': '1'}}")
+    closed = look.format(other / "closed", "{}")
+    lab.main.on(
+        "/",
+        script(
+            f"Promise.all([{simple}, {special}, {closed}]).then(t => {{ document.title = t.join() }})",
+        ),
+    )
+    settings = {**RENDER, "CONCURRENT_REQUESTS": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    result = await lab.crawl(Reader, settings, seeds=[lab.main / ""])
+    result.assert_exhausted()
+    assert "<title>other,other,refused</title>" in result.items[0]["text"]
+    assert {hit.method for hit in result.log} == {"GET"}
+
+
 async def test_a_status_that_is_no_success_is_not_rendered(lab: Lab) -> None:
     """An error page goes its ordinary way."""
     lab.main.on("/", Answer("<script>location='/next'</script>", status=500))

@@ -171,12 +171,20 @@ async def test_pages_are_cut(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "not_kind"), [("--remote-debugging", "--type="), ("--type=renderer", "nothing at all")]
+    ("kind", "not_kind"),
+    [
+        ("--remote-debugging", "--type="),
+        ("--type=renderer", "nothing at all"),
+        ("run-driver", "--remote-debugging"),
+    ],
+    ids=["browser", "renderer", "driver"],
 )
 async def test_a_killed_process_costs_an_attempt_and_nothing_else(
     lab: Lab, kind: str, not_kind: str
 ) -> None:
-    """Chromium, or the renderer, is killed with SIGKILL mid-page: the page is tried again, no other suffers."""
+    """Chromium, its renderer, or what drives it, is killed with SIGKILL mid-page: the page is tried again, no other
+    suffers.
+    """
     lab.main.on("/", page("", ["/kills", "/after1", "/after2"]))
     lab.main.on("/kills", script("fetch('/kill').then(() => fetch('/hangs'))"))
     lab.main.on("/kill", killer(kind, not_kind))
