@@ -190,6 +190,20 @@ async def test_a_cookie_that_a_script_removes_is_gone(lab: Lab) -> None:
     assert [hit.headers.get("cookie") for hit in result.log] == [None, "b=2"]
 
 
+async def test_a_cache_of_scrapys_serves_sub_requests(lab: Lab) -> None:
+    """With HTTPCACHE_ENABLED a script that many pages share is fetched once."""
+    for path in "abc":
+        lab.main.on(f"/{path}", script("", after="<script src=/lib.js></script>"))
+    lab.main.on("/lib.js", javascript("document.title = 'lib'"))
+    settings = {**RENDER, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(lab.folder / "cache")}
+    settings["FRONTIER_RENDER_CONCURRENCY"] = 1
+    seeds = [lab.main / path for path in "abc"]
+    result = await lab.crawl(Reader, settings, seeds=seeds, patience_s=40)
+    result.assert_finished()
+    assert ["<title>lib" in item["text"] for item in result.items] == [True] * 3
+    assert result.log.hits_by_path()["/lib.js"] == 1
+
+
 async def test_other_origins_in_scope_one_request_at_a_time(lab: Lab) -> None:
     """XHR to another origin works as its CORS headers say; a preflight is no request; no place is waited for twice."""
     other = lab.server.origin("other")
