@@ -19,12 +19,13 @@ from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
 from scrapy.utils.misc import load_object
 
 from scrapy_frontier.errors import ConfigError
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.settings import FrontierSettings
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 SCHEDULER: Final = "scrapy_frontier.scheduler.Scheduler"
 ADMISSION: Final = "scrapy_frontier.downloadermiddlewares.admission.AdmissionMiddleware"

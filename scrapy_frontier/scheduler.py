@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_frontier.errors import FrontierError
 from scrapy_frontier.frontier import Frontier
+from scrapy_frontier.logs import get_logger
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     # typing.Self requires Python 3.11
     from typing_extensions import Self
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class Scheduler:

@@ -16,6 +16,7 @@ from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.identity import ParameterRules
 from scrapy_frontier.policy.budgets import PlaceBudgets
 from scrapy_frontier.policy.priority import NO_RULES, NO_WEIGHTS, PriorityRules, Weights
+from scrapy_frontier.policy.redaction import RedactionRule
 from scrapy_frontier.policy.retry import RetryRule, read_rules
 from scrapy_frontier.policy.scope import Scope
 from scrapy_frontier.policy.traps import TrapExceptions
@@ -350,6 +351,14 @@ class FrontierSettings(WatchSettings):
         read.switch,
         "Write the report as one page of HTML too, beside the other forms. It reads every reference of the run once"
         " more: some seconds for a hundred thousand URLs, minutes for many millions.",
+    )
+    redact: RedactionRule = setting(
+        RedactionRule(),
+        RedactionRule.from_setting,
+        "Parameters whose values are not shown in reports, exports and the package's log: a digest of the value stands"
+        " in its place. A list of names, where `*` stands for anything, `default` for the shipped names, and"
+        " `!name` is shown all the same. What is stored is not changed.",
+        shown='`["default"]`; `[]` shows everything',
     )
     trusted_modules: tuple[str, ...] = setting(
         (),

@@ -29,6 +29,7 @@ from scrapy_frontier.frontier.statistics import MEANINGS as STATS
 from scrapy_frontier.identity.kinds import ReferenceKind
 from scrapy_frontier.policy.health import CODES as HEALTH_CODES
 from scrapy_frontier.policy.health import MEANINGS
+from scrapy_frontier.policy.redaction import SHIPPED_NAMES
 from scrapy_frontier.policy.retry import TABLE
 from scrapy_frontier.scheduling.gates import GateState
 from scrapy_frontier.scheduling.selector import GREATEST_RANK, LEAST_RANK, BandTable
@@ -47,6 +48,7 @@ TYPES: Final = {
     "PlaceBudgets": "dictionary",
     "PriorityRules": "dictionary",
     "Weights": "dictionary",
+    "RedactionRule": "list of names",
     "Scope": "dictionary",
     "RenderAllow": "dictionary",
     "ParameterRules": "list of rules",
@@ -132,6 +134,11 @@ def settings() -> str:
         f":default: {item.metadata['shown'] or _code(item.default)}\n\n{item.metadata['meaning']}\n```"
         for item in fields(FrontierSettings)
     )
+
+
+def redaction() -> str:
+    """The names of parameters whose values are hidden by default."""
+    return ", ".join(map(_code, SHIPPED_NAMES)) + "."
 
 
 def states() -> str:
@@ -322,6 +329,7 @@ PARTS: Final[Mapping[str, Callable[..., str]]] = {
         bands,
         reasons,
         rejections,
+        redaction,
         exclusions,
         holds,
         retry_rules,

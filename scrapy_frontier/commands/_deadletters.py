@@ -11,6 +11,7 @@ from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.report import layout
 from scrapy_frontier.report.deadletters import DEAD, Wanted, letters, with_history
 from scrapy_frontier.report.lookup import look_up
+from scrapy_frontier.report.redacted import redacted
 from scrapy_frontier.report.runs import find_run
 from scrapy_frontier.store.opening import open_store
 
@@ -72,7 +73,8 @@ def _run(invocation: Invocation) -> int:
         for letter in letters(view.connection, view.run_id, _wanted(invocation)):
             reasons[letter.reason] += 1
             if len(listed) < limit:
-                listed.append(with_history(view.connection, letter, is_robots_txt=False))
+                found = with_history(view.connection, letter, is_robots_txt=False)
+                listed.append(view.shown(found))
         run_id = view.run_id
     data = {
         "run": run_id,
@@ -116,13 +118,14 @@ def _run_requeue(invocation: Invocation) -> int:
     with open_store(invocation.store_url) as store:
         with store.reader() as connection:
             run_id = find_run(connection, options.run)
+            redaction = invocation.redaction(connection)
             if options.url:
                 found = look_up(connection, run_id, options.url).identities
                 numbers = [one.identity_id for one in found]
             else:
                 numbers = [one.identity_id for one in letters(connection, run_id, wanted)]
         wish = {key: value for key, value in _wish(options).items() if value}
-        done = requeue(store, run_id, numbers, wish)
+        done = redacted(requeue(store, run_id, numbers, wish), redaction)
     data = {"run": run_id, "requeued": list(done.urls), "refused": dict(done.refused)}
     lines = [f"Not requeued: {url}: {why}" for url, why in done.refused.items()]
     lines.append(f"{len(done.urls):,} URLs of run {run_id} are scheduled again.")

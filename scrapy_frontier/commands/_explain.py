@@ -21,12 +21,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(invocation: Invocation) -> int:
     with invocation.view() as view:
-        explanation = explain(
-            view.connection,
-            view.run_id,
-            invocation.options.url,
-            now_ms=int(time.time() * 1000),
-            is_live=view.is_live,
+        explanation = view.shown(
+            explain(
+                view.connection,
+                view.run_id,
+                invocation.options.url,
+                now_ms=int(time.time() * 1000),
+                is_live=view.is_live,
+            )
         )
     text = render_explanation(explanation, view.run_id)
     invocation.answer(text, {"run": view.run_id, **explanation.to_json()})

@@ -50,9 +50,10 @@ def _run(invocation: Invocation) -> int:
     with invocation.store() as store:
         with store.reader() as connection:
             run_id = find_run(connection, options.run)
+            redaction = None if chosen.is_evidence else invocation.redaction(connection)
         live = is_live(store, run_id)
         with shown() as progress:
-            export = Export.begin(store, subject, run_id, progress)
+            export = Export.begin(store, subject, run_id, progress, redaction)
             count = _write(export, chosen, options.output, overwrite=options.overwrite)
     where = "" if options.output is None else f" to {options.output}"
     going_on = ", while its crawl goes on" if live else ""

@@ -24,7 +24,7 @@ def _run(invocation: Invocation) -> int:
     with invocation.view() as view:
         found = [
             one
-            for one in families(view.connection, view.run_id)
+            for one in map(view.shown, families(view.connection, view.run_id))
             if (options.origin is None or one.origin == options.origin.rstrip("/"))
             and (one.deferred or not options.held)
         ]

@@ -23,9 +23,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(invocation: Invocation) -> int:
     with invocation.view() as view:
         lookup = look_up(view.connection, view.run_id, invocation.options.url)
-        histories = [
-            (found, history(view.connection, found.identity_id)) for found in lookup.identities
-        ]
+        histories = view.shown(
+            [(found, history(view.connection, found.identity_id)) for found in lookup.identities]
+        )
+        lookup = view.shown(lookup)
     data = {
         "run": view.run_id,
         "asked": lookup.asked,

@@ -26,8 +26,8 @@ def _add_arguments(_: argparse.ArgumentParser) -> None:
 
 def _run(invocation: Invocation) -> int:
     with invocation.view() as view:
-        conflicts = quarantined(view.connection, view.run_id)
-        late_ones = late(view.connection, view.run_id)
+        conflicts = view.shown(quarantined(view.connection, view.run_id))
+        late_ones = view.shown(late(view.connection, view.run_id))
     data = {
         "run": view.run_id,
         "quarantine": [asdict(one) for one in conflicts],

@@ -46,10 +46,9 @@ def _run(invocation: Invocation) -> int:
     with invocation.view() as view:
         run_id = view.run_id
         wanted = _wanted(invocation, view.connection, run_id)
+        url = view.shown(options.url)
     if wanted is None:
-        invocation.answer(
-            f"Run {run_id} does not know {options.url}.\n", {"run": run_id, "identities": 0}
-        )
+        invocation.answer(f"Run {run_id} does not know {url}.\n", {"run": run_id, "identities": 0})
         return 1
     with open_store(invocation.store_url) as store:
         found = release(store, run_id, wanted)

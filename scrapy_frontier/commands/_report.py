@@ -32,9 +32,11 @@ def _run(invocation: Invocation) -> int:
 
     is_html = invocation.options.format == "html"
     with invocation.view(which) as view, shown() as progress:
-        account = coverage(view.connection, view.run_id, is_live=view.is_live, progress=progress)
+        account = view.shown(
+            coverage(view.connection, view.run_id, is_live=view.is_live, progress=progress)
+        )
         progress("Reading links and times" if is_html else "", 0, 0)
-        facts = read_facts(view.connection, view.run_id) if is_html else None
+        facts = view.shown(read_facts(view.connection, view.run_id)) if is_html else None
     text = render_long(account) if facts is None else render_html(account, facts)
     invocation.answer(text, account.to_json(), invocation.options.output)
     return 0

@@ -53,10 +53,10 @@ def _list(invocation: Invocation, view: View, policy: RunPolicy) -> int:
 
 def _answer(invocation: Invocation, view: View, policy: RunPolicy, subject: Subject) -> int:
     entry = entry_of(view.connection, subject.origin)
-    known = None if entry is None else RecordAnswer.of(entry, policy, time.time())
+    known = None if entry is None else view.shown(RecordAnswer.of(entry, policy, time.time()))
     run: dict[str, Any] = {"run": view.run_id, "agent": asdict(policy.agent)}
     if subject.url is not None:
-        said = UrlAnswer.of(subject.url, known, policy)
+        said = view.shown(UrlAnswer.of(subject.url, known, policy))
         text = render_url(said, subject.origin, policy)
         invocation.answer(text, {**run, **said.to_json()})
         return 0 if said.is_allowed else 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy_frontier.commands.invocation import Subcommand
 from scrapy_frontier.commands.progress import shown
 from scrapy_frontier.report.layout import counted
+from scrapy_frontier.report.redacted import redacted
 from scrapy_frontier.report.runs import find_run
 from scrapy_frontier.report.verify import verify
 
@@ -25,12 +26,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(invocation: Invocation) -> int:
     with invocation.store() as store:
         run_id = None
-        if invocation.options.run is not None:
-            with store.reader() as connection:
+        with store.reader() as connection:
+            redaction = invocation.redaction(connection)
+            if invocation.options.run is not None:
                 run_id = find_run(connection, invocation.options.run)
         artifacts = invocation.artifacts_if_any(store)
         with shown() as progress:
-            verification = verify(store, run_id=run_id, progress=progress, artifacts=artifacts)
+            found = verify(store, run_id=run_id, progress=progress, artifacts=artifacts)
+    verification = redacted(found, redaction)
     invocation.answer(_text(verification), asdict(verification))
     return 0 if verification.is_sound else 1
 

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 from scrapy_frontier.commands.liveness import is_live
 from scrapy_frontier.commands.output import write
 from scrapy_frontier.errors import ConfigError
+from scrapy_frontier.policy.redaction import NOTHING, SETTING, RedactionRule
 from scrapy_frontier.report.evidence import place_of
+from scrapy_frontier.report.redacted import T, redacted
 from scrapy_frontier.report.runs import find_run, namesakes
 from scrapy_frontier.settings import store_url
 from scrapy_frontier.store.artifacts import open_artifacts
 from scrapy_frontier.store.opening import open_store
+from scrapy_frontier.store.redaction import redaction_in
 
 if TYPE_CHECKING:
     import argparse
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from sqlalchemy import Connection
 
+    from scrapy_frontier.policy.redaction import Redaction
     from scrapy_frontier.store.artifacts import Artifacts
     from scrapy_frontier.store.opening import Store
 
@@ -45,11 +49,16 @@ class Subcommand:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One run in one snapshot of a store."""
+    """One run in one snapshot of a store, and how its URLs are shown."""
 
     connection: Connection
     run_id: int
     is_live: bool | None
+    redaction: Redaction
+
+    def shown(self, value: T) -> T:
+        """A value without what is hidden in its URLs."""
+        return redacted(value, self.redaction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,20 @@ class Invocation:
         """The store, for reading. Raises `StoreError` where it cannot be."""
         with open_store(self.store_url, read_only=True) as store:
             yield store
+
+    def redaction_rule(self) -> RedactionRule | None:
+        """What `--no-redact` or FRONTIER_REDACT say; None where neither does. Raises `ConfigError`."""
+        if self.options.no_redact:
+            return NOTHING
+        setting = self.settings.get(SETTING)
+        try:
+            return None if setting is None else RedactionRule.from_setting(setting)
+        except ConfigError as exc:
+            raise ConfigError(f"{SETTING}: {exc}") from exc
+
+    def redaction(self, connection: Connection) -> Redaction:
+        """How URLs of this store are shown: as is said here, else as its latest crawl was told to."""
+        return redaction_in(connection, self.redaction_rule())
 
     def artifacts(self, store: Store) -> Artifacts:
         """The evidence of a store: where FRONTIER_ARTIFACTS says, else where its latest session kept it."""
@@ -110,7 +133,7 @@ class Invocation:
             # Before the snapshot: a run that closes meanwhile must not look interrupted in it.
             live = is_live(store, run_id)
             with store.reader() as connection:
-                yield View(connection, run_id, live)
+                yield View(connection, run_id, live, self.redaction(connection))
 
     def answer(self, text: str, data: Any, output: str | None = None) -> None:
         """Write the answer to standard output, or to the file `output`, in the wanted form."""

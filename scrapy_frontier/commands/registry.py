@@ -30,7 +30,9 @@ from scrapy_frontier.commands import (
 from scrapy_frontier.commands.invocation import Invocation, Subcommand
 from scrapy_frontier.commands.output import write
 from scrapy_frontier.errors import FrontierError
+from scrapy_frontier.policy.redaction import Redaction, RedactionRule
 from scrapy_frontier.report.runs import NoRuns
+from scrapy_frontier.store.redaction import draw_key
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -83,18 +85,23 @@ def add_subcommands(parser: argparse.ArgumentParser, program: str) -> None:
 def execute(options: argparse.Namespace, settings: BaseSettings) -> int:
     """Run the subcommand that was chosen, and return its exit status."""
     (command,) = (one for one in SUBCOMMANDS if one.name == options.subcommand)
+    invocation = Invocation(options, settings)
     try:
-        return command.run(Invocation(options, settings))
+        invocation.redaction_rule()  # a bad one is refused by every command, also by one that shows no URL
+        return command.run(invocation)
     except NoRuns as error:
-        return _complain(command, error, NO)
+        return _complain(invocation, error, NO)
     except FrontierError as error:
-        return _complain(command, error, UNUSABLE)
+        return _complain(invocation, error, UNUSABLE)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def _complain(command: Subcommand, error: Exception, status: int) -> int:
-    write(sys.stderr, f"frontier {command.name}: {error}\n")
+def _complain(invocation: Invocation, error: FrontierError, status: int) -> int:
+    text = str(error)
+    if not invocation.options.no_redact:
+        text = Redaction(RedactionRule(), draw_key()).text(text)
+    write(sys.stderr, f"frontier {invocation.options.subcommand}: {text}\n")
     return status
 
 
@@ -106,6 +113,11 @@ def _add_common(parser: argparse.ArgumentParser, command: Subcommand) -> None:
         " FRONTIER_STORE, else frontier.db in JOBDIR, else in the project's .scrapy folder)",
     )
     parser.add_argument("--run", metavar="RUN", help="id or name of the run (default: the latest)")
+    parser.add_argument(
+        "--no-redact",
+        action="store_true",
+        help="show URLs whole, also what FRONTIER_REDACT hides in them",
+    )
     parser.add_argument("--format", choices=command.formats, default=command.formats[0])
     parser.add_argument(
         "-s",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from twisted.web.server import Site
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.frontier import Frontier
 from scrapy_frontier.frontier.metrics import METRICS, RUN
+from scrapy_frontier.logs import get_logger
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     # typing.Self requires Python 3.11
     from typing_extensions import Self
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class FrontierMetrics:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +12,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy_frontier.extensions.terminal import LiveLine, is_terminal
 from scrapy_frontier.frontier import Frontier
 from scrapy_frontier.frontier.situation import situation_of
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.report.situation import Pace, Situation, parts
 from scrapy_frontier.store.messages import SituationTold
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.frontier.life import Open
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 TICK_S: Final = 1.0
 """The live line changes once a second."""

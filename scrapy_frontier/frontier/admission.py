@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_frontier.errors import ConfigError
 from scrapy_frontier.identity import Resolved, host_of
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.budgets import NO_BUDGETS, Budgets, Claim
 from scrapy_frontier.policy.priority import NO_PRIORITIES, Priorities
 from scrapy_frontier.policy.scope import Allowed, DomainScope, Excluded, Scope
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.settings import FrontierSettings
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 ADMITTED: Final = Verdict(Event.ENQUEUE, Reason("admission.scope"))
 

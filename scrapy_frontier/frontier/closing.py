@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from scrapy_frontier import failpoints
+from scrapy_frontier import failpoints, logs
 from scrapy_frontier.errors import FrontierError
 from scrapy_frontier.frontier import reports, runs
 from scrapy_frontier.frontier.spending import BYTES_REASON, DEADLINE_REASON
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.budgets import URLS
 
 if TYPE_CHECKING:
     from scrapy_frontier.frontier.core import Frontier
     from scrapy_frontier.frontier.life import Open
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 STOP_REASONS: Final[Mapping[str, str]] = {
     "finished": "exhausted",
@@ -88,6 +88,7 @@ async def close_frontier(frontier: Frontier, opened: Open, reason: str) -> None:
     finally:
         failpoints.reach("close.closed")
         opened.lock.release()
+        logs.end(opened.redaction)
 
 
 def _report(opened: Open) -> None:
@@ -95,7 +96,7 @@ def _report(opened: Open) -> None:
     from the store.
     """
     try:
-        reports.write(opened.store, opened.run, opened.frontier.settings)
+        reports.write(opened.store, opened.run, opened.frontier.settings, opened.redaction)
     except Exception as error:
         logger.error(
             "The report could not be made: %r; `scrapy frontier report` makes it from the store",

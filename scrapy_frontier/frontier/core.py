@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -34,6 +33,7 @@ from scrapy_frontier.frontier.rendering import Rendering
 from scrapy_frontier.frontier.slots import META_KEY, SLOT, AutomaticSlot
 from scrapy_frontier.identity import Rejection, host_of
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.observations import observed_references
 from scrapy_frontier.resolver import forget_unreached
 from scrapy_frontier.settings import FrontierSettings
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.identity import Reference
     from scrapy_frontier.store.messages import Head
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 ERROR_REASON: Final = "frontier_error"
 """The reason that the spider is closed with when the frontier cannot go on."""

@@ -8,7 +8,6 @@ ends the page.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,6 +21,7 @@ from scrapy_frontier import failpoints
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.errors import ArtifactError
 from scrapy_frontier.frontier.leases import STOPPING
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.store.artifacts import (
     Artifacts,
     Body,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.frontier.core import Frontier
     from scrapy_frontier.settings import FrontierSettings
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 THREADS: Final = 4
 """Writers of artifacts: while one waits for the disk, another compresses."""

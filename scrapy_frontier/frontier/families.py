@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +12,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_frontier.identity import origin_of
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.likeness import (
     LIKENESS_VERSION,
     Likeness,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.store.messages import Head
     from scrapy_frontier.store.writer import Writer
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 PAGES_KNOWN: Final = 50_000
 """Pages whose text is remembered, so that another like them is known for one."""

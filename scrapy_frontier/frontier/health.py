@@ -7,12 +7,12 @@ dispatches anything.
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier.clock import milliseconds
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.health import (
     BACK_OFF,
     CLOSE,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.scheduling import Schedule
     from scrapy_frontier.store.messages import Message
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 KEPT: Final = 20_000
 """Gates whose windows are held in memory; of the others those at ease are forgotten."""

@@ -5,7 +5,6 @@ Runs on the event loop for every link of every page: a URL seen lately costs one
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -28,6 +27,7 @@ from scrapy_frontier.identity import (
 )
 from scrapy_frontier.identity import Reference as Found
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.observations import observed_reference
 from scrapy_frontier.states import Event
 from scrapy_frontier.store.edges import Observation
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.settings import FrontierSettings
     from scrapy_frontier.store.writer import Writer
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 BY_ENGINE: Final = Verdict(Event.ENQUEUE, Reason("admission.engine"))
 

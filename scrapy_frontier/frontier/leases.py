@@ -7,7 +7,6 @@ a step from one stage to the next. Time alone renews nothing.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +17,7 @@ from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier import hops
 from scrapy_frontier.frontier.page import CURRENT_PAGE
 from scrapy_frontier.frontier.slots import META_KEY
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.store.messages import Expire, Reclaimed, Renew
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.frontier.attempts import Attempt
     from scrapy_frontier.frontier.core import Frontier
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 LOOKS: Final = 4
 """How often the leases are looked at in the length of one."""

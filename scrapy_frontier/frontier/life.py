@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import gc
-import logging
 import random
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_frontier import failpoints, seams
+from scrapy_frontier import failpoints, logs, seams
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.connections import watch_connections
 from scrapy_frontier.errors import ArtifactError, ConfigError, IdentityError
@@ -47,6 +46,7 @@ from scrapy_frontier.frontier.seeds import sift_start_urls
 from scrapy_frontier.frontier.spending import Allowance, Spending
 from scrapy_frontier.frontier.wall_time import carry_on
 from scrapy_frontier.frontier.wire import Wire
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.policy.priority import Priorities
 from scrapy_frontier.policy.scope import DomainScope
@@ -62,6 +62,8 @@ from scrapy_frontier.store.location import locate
 from scrapy_frontier.store.locks import RunLock
 from scrapy_frontier.store.messages import Committed, Head, Reason, Transit
 from scrapy_frontier.store.opening import Store, open_store
+from scrapy_frontier.store.redaction import keep as keep_redaction
+from scrapy_frontier.store.redaction import redaction_in
 from scrapy_frontier.store.rows import cursor_of
 from scrapy_frontier.store.writer import Writer
 
@@ -71,8 +73,9 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.frontier.attempts import Attempt
     from scrapy_frontier.frontier.core import Frontier
+    from scrapy_frontier.policy.redaction import Redaction
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 UNRESTORABLE: Final = "request.unrestorable"
 
@@ -97,6 +100,7 @@ class Open:
     retries: retries.Retries
     spending: Spending
     families: Families
+    redaction: Redaction
     robots: Robots | None = None
     turns: Turns = field(default_factory=Turns)
     is_closing: bool = False
@@ -189,6 +193,8 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
         earlier = Earlier.find(store, settings.reparse, spider.name) if settings.reparse else None
         lock, run = _open_run(store, settings, spider, scrapy_settings, earlier)
         undo.callback(lock.release)
+        redaction = _begin_redaction(store, settings)
+        undo.callback(logs.end, redaction)
         carry_on(frontier.clock, store, run)
         lease_policy = LeasePolicy(settings.lease_s, settings.lease_expiries)
         applier = Applier(
@@ -278,6 +284,7 @@ async def open_frontier(frontier: Frontier, spider: Spider) -> Open:
             ),
             spending,
             families,
+            redaction,
         )
         opened.robots = dispatch.robots.robots = robots_setup.make(
             frontier, robots_rules, writer, dispatch.robots
@@ -407,6 +414,7 @@ def _open_run(
                 policy=policy,
                 versions=versions,
             )
+            keep_redaction(connection, settings.redact)
             if lock is None:
                 lock = RunLock(store, run.run_id)
                 lock.acquire()
@@ -416,6 +424,14 @@ def _open_run(
             lock.release()
         raise
     return lock, run
+
+
+def _begin_redaction(store: Store, settings: FrontierSettings) -> Redaction:
+    """What the log does not show, from now on."""
+    with store.reader() as connection:
+        redaction = redaction_in(connection, settings.redact)
+    logs.begin(redaction)
+    return redaction
 
 
 def _recover(

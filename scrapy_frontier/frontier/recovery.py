@@ -6,7 +6,6 @@ The run's lock proves that no other process works on it, so every lease found is
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +19,7 @@ from scrapy_frontier.frontier.cut_off import CutOff
 from scrapy_frontier.frontier.replays import Replay
 from scrapy_frontier.frontier.runs import reason_id, transaction
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.budgets import Claim
 from scrapy_frontier.policy.leases import NOT_REPEATED
 from scrapy_frontier.policy.robots import ROBOTS_PENDING
@@ -43,7 +43,7 @@ from scrapy_frontier.store.rows import cursor_of
 if TYPE_CHECKING:
     from scrapy_frontier.frontier.evidence import Evidence
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 CHUNK: Final = 1000
 

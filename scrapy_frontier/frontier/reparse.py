@@ -8,7 +8,6 @@ pages is recorded as deferred, by the rule `reparse.offline`.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from scrapy_frontier.frontier.replays import Replay
 from scrapy_frontier.frontier.runs import FINISHED
 from scrapy_frontier.identity import Rejection, fetch_key
 from scrapy_frontier.identity.kinds import ReferenceKind
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.report.runs import find_run
 from scrapy_frontier.states import Event, State
 from scrapy_frontier.store.messages import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.frontier.core import Frontier
     from scrapy_frontier.store.opening import Store
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 PAGE: Final = 200
 """Pages of the earlier run that are read at once."""

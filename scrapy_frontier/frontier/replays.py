@@ -6,7 +6,6 @@ They pass the engine and all middlewares as others do, without a place at a gate
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,6 +14,7 @@ from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.errors import IdentityError
 from scrapy_frontier.frontier.attempts import Attempt, detail
 from scrapy_frontier.frontier.slots import META_KEY, SLOT
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.states import Disposition, Event
 from scrapy_frontier.store.messages import Finding, Head, Lease, Move, Reason
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.frontier.core import Frontier
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 UNRESTORABLE: Final = "request.unrestorable"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,8 @@ from scrapy.utils.project import data_path
 
 from scrapy_frontier import failpoints
 from scrapy_frontier.identity import NORMALISER_VERSION
+from scrapy_frontier.logs import get_logger
+from scrapy_frontier.report.redacted import redacted
 from scrapy_frontier.settings import setting_name
 
 if TYPE_CHECKING:
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_frontier.frontier.runs import OpenRun
+    from scrapy_frontier.policy.redaction import Redaction
     from scrapy_frontier.report import Coverage
     from scrapy_frontier.settings import FrontierSettings
     from scrapy_frontier.store.opening import Store
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 POLICY_INPUTS: Final = (
     "CONCURRENT_REQUESTS",
@@ -57,6 +59,7 @@ _PLACES: Final = frozenset(
         "run",
         "report_dir",
         "report_html",
+        "redact",
         "artifacts",
         "gc_freeze",
         "dns_floor_s",
@@ -103,28 +106,27 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def write(store: Store, run: OpenRun, settings: FrontierSettings) -> None:
-    """Log the short report, and write the whole one as JSON and as text."""
+def write(store: Store, run: OpenRun, settings: FrontierSettings, redaction: Redaction) -> None:
+    """Log the short report, and write the whole one as JSON and as text, and as a page where it is wanted."""
     from scrapy_frontier.report import coverage, render_long, render_short
 
     with store.reader() as connection:
         account = coverage(connection, run.run_id)
-    for line in render_short(account).splitlines():
+    shown = redacted(account, redaction)
+    for line in render_short(shown).splitlines():
         logger.info("%s", line, extra={"action": "run_report"})
     folder = _folder(store, settings)
     if folder is None:
         return
+    stem = f"{run.run_id:04d}-{_file_name(run.name)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        stem = f"{run.run_id:04d}-{_file_name(run.name)}"
         (folder / f"{stem}.json").write_text(
-            json.dumps(account.to_json(), indent=2, ensure_ascii=False), "utf-8"
+            json.dumps(shown.to_json(), indent=2, ensure_ascii=False), "utf-8"
         )
         failpoints.reach("close.half_reported")
-        (folder / f"{stem}.txt").write_text(render_long(account), "utf-8")
+        (folder / f"{stem}.txt").write_text(render_long(shown), "utf-8")
         _write_scope(folder / f"{stem}.scope.json", account)
-        if settings.report_html:
-            _write_page(folder / f"{stem}.html", store, run.run_id)
     except OSError as error:
         logger.error(
             "The report could not be written to %s: %s; `scrapy frontier report` gives it from the store",
@@ -134,15 +136,31 @@ def write(store: Store, run: OpenRun, settings: FrontierSettings) -> None:
         )
         return
     logger.info("Report: %s", folder / f"{stem}.txt", extra={"action": "report_written"})
+    if settings.report_html:
+        _write_page(folder / f"{stem}.html", store, shown, redaction)
 
 
-def _write_page(path: Path, store: Store, run_id: int) -> None:
-    from scrapy_frontier.report import coverage
+def _write_page(path: Path, store: Store, shown: Coverage, redaction: Redaction) -> None:
+    """The page comes last: whatever becomes of it, the account is written. What it reads is as old as the account,
+    for the run is closed.
+    """
     from scrapy_frontier.report.html import read_facts, render_html
 
-    with store.reader() as connection:
-        page = render_html(coverage(connection, run_id), read_facts(connection, run_id))
-    path.write_text(page, "utf-8", errors="backslashreplace")
+    try:
+        with store.reader() as connection:
+            facts = redacted(read_facts(connection, shown.run.id), redaction)
+        path.write_text(render_html(shown, facts), "utf-8", errors="backslashreplace")
+    except Exception as error:
+        logger.error(
+            "The page of the report, %s, could not be made: %r; `scrapy frontier report --format html` makes it from"
+            " the store",
+            path,
+            error,
+            exc_info=error,
+            extra={"action": "report_failed"},
+        )
+        return
+    logger.info("Report as a page: %s", path, extra={"action": "report_written"})
 
 
 def _write_scope(path: Path, account: Coverage) -> None:

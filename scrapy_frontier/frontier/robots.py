@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
-import logging
 import random
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy_frontier import failpoints
 from scrapy_frontier.clock import milliseconds
 from scrapy_frontier.frontier.robots_fetch import RobotsFetcher
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.robots import (
     AgentToken,
     Decision,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.clock import Clock
     from scrapy_frontier.store.writer import Writer
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 KEPT: Final = 5_000
 """Origins whose records are held in memory; others are read again from the store."""

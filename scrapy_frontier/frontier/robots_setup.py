@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import logging
 import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_frontier.frontier.robots import Robots, RobotsRules
 from scrapy_frontier.frontier.robots_fetch import RobotsFetcher
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.robots import (
     NO_POLICY,
     ROBOTS_ALLOW,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.settings import FrontierSettings
     from scrapy_frontier.store.writer import Writer
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def rules(settings: FrontierSettings, scrapy_settings: BaseSettings) -> RobotsRules | None:

@@ -6,7 +6,6 @@ of the session that wrote it. By one that was set back, an hour's step would be 
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
@@ -16,7 +15,9 @@ if TYPE_CHECKING:
     from scrapy_frontier.frontier.runs import OpenRun
     from scrapy_frontier.store.opening import Store
 
-logger = logging.getLogger(__name__)
+from scrapy_frontier.logs import get_logger
+
+logger = get_logger(__name__)
 
 _SESSIONS: Final = "SELECT max(started_ms), max(ended_ms) FROM session WHERE run_id = :run"
 _LAST: Final = "SELECT at_ms FROM transition ORDER BY seq DESC LIMIT 1"

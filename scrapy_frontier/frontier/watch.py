@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.store.readers import readers_of
 from scrapy_frontier.store.sqlite import PAGE_BYTES
 
 if TYPE_CHECKING:
     from scrapy_frontier.frontier.life import Open
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 QUIET_S: Final = 60.0
 """A warning of one kind is not given again before this time has passed."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +28,7 @@ from scrapy_frontier.handlers import cookies, launch
 from scrapy_frontier.handlers.content import check_size, salvage, within
 from scrapy_frontier.handlers.failures import RenderError, failure_of
 from scrapy_frontier.handlers.rendered import Rendered
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.rendering import TIME
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.handlers.guard import Guard
     from scrapy_frontier.settings import FrontierSettings
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 CLOSE_S: Final = 5.0
 """Seconds that a page may take to close before its browser is ended."""

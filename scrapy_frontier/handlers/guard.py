@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,6 +18,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from scrapy_frontier.handlers.failures import RenderError, failure_of
 from scrapy_frontier.handlers.rendered import Document, Header, Navigation, Seen, SubRequest
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.rendering import BYTES
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.policy.rendering import PageSpending
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 EVERYTHING: Final = re.compile("")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 import time
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -25,6 +24,7 @@ from scrapy_frontier.handlers.browser import FrontierPlaywrightHandler
 from scrapy_frontier.handlers.failures import RenderError
 from scrapy_frontier.handlers.guard import Fetched, Guard, Refused
 from scrapy_frontier.handlers.rendered import Document, Rendered
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.rendering import BYTES, PageSpending, RenderLimits
 from scrapy_frontier.policy.retry import fault_kind
 from scrapy_frontier.store.messages import PageRendered, Read
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.frontier import Frontier
     from scrapy_frontier.frontier.attempts import Attempt
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 _OF_THE_BROWSER: Final = (
     "user-agent",

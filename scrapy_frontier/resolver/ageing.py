@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer  # type: ignore[import-untyped]
 
 from scrapy_frontier.clock import Clock, SystemClock
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.resolver.answers import Address, Answer, LookUp, ascii_name, read_address
 from scrapy_frontier.resolver.cache import AddressCache
 from scrapy_frontier.resolver.options import ResolverOptions
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     # typing.Self requires Python 3.11
     from typing_extensions import Self
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 @implementer(IHostnameResolver)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -10,6 +9,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.error import ConnectError
 
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.resolver.ageing import AgeingResolver
 from scrapy_frontier.resolver.options import SETTINGS, ResolverOptions
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.settings import BaseSettings
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def installed() -> AgeingResolver | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Protocol
 
@@ -10,9 +9,10 @@ import attr
 from twisted.internet.interfaces import IHostResolution
 from zope.interface import implementer  # type: ignore[import-untyped]
 
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.resolver.answers import Address
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class Receiver(Protocol):

@@ -5,7 +5,6 @@ Nothing here is kept when the transaction is rolled back: a `Batch` is thrown aw
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,12 +13,13 @@ from typing import Final
 
 from scrapy_frontier import failpoints
 from scrapy_frontier.errors import IllegalTransition
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.policy.leases import LeasePolicy
 from scrapy_frontier.states import Disposition, Event, State, advance
 from scrapy_frontier.store import edges, ids, rows, schema
 from scrapy_frontier.store.messages import Committed, Finding, Head, Lease, Reason, Source
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 NO_REASON = Reason("")
 

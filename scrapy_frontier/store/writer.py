@@ -6,7 +6,6 @@ after the commit that holds them; what fails for good is latched, and nothing is
 
 from __future__ import annotations
 
-import logging
 import random
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_frontier import failpoints
 from scrapy_frontier.errors import StoreError
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.store.messages import (
     Committed,
     Emission,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_frontier.store.apply import Applier
     from scrapy_frontier.store.opening import Store
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 GROUP_LIMIT: Final = 2000
 """Messages in one transaction at the most: about 10,000 rows, some tenths of a second."""

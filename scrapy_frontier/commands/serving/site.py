@@ -5,7 +5,6 @@ Requests are Twisted's, which have no types of their own.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from twisted.web.server import NOT_DONE_YET, Site
 
 from scrapy_frontier.commands.serving.access import COOKIE, Access, Refused
 from scrapy_frontier.errors import FrontierError
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.report.html import content_policy
 from scrapy_frontier.report.runs import RunNotFound
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy_frontier.commands.serving.pages import Pages
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 HEADERS: Final[Mapping[str, str]] = {
     "Server": "scrapy-frontier",

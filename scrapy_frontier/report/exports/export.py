@@ -15,12 +15,14 @@ from sqlalchemy import text
 from scrapy_frontier import failpoints
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.report.exports.moment import Moment, take_moment
+from scrapy_frontier.report.exports.shown import as_shown
 from scrapy_frontier.report.exports.subjects import Column, Row, Subject
 from scrapy_frontier.store.progress import Progress, silent
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from scrapy_frontier.policy.redaction import Redaction
     from scrapy_frontier.store.opening import Store
 
 _PAGE_END: Final = (
@@ -37,14 +39,20 @@ class Export:
     subject: Subject
     moment: Moment
     progress: Progress = silent
+    redaction: Redaction | None = None
 
     @classmethod
     def begin(
-        cls, store: Store, subject: Subject, run_id: int, progress: Progress = silent
+        cls,
+        store: Store,
+        subject: Subject,
+        run_id: int,
+        progress: Progress = silent,
+        redaction: Redaction | None = None,
     ) -> Export:
-        """Fix the moment: now."""
+        """Fix the moment: now. `redaction`: what is hidden in the rows, None for nothing."""
         with store.reader() as connection:
-            return cls(store, subject, take_moment(connection, run_id), progress)
+            return cls(store, subject, take_moment(connection, run_id), progress, redaction)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -55,6 +63,7 @@ class Export:
         """The rows, in the order of their ids. Raises `StoreError` if the run is dropped meanwhile."""
         subject, bound = self.subject, self.moment.bound(self.subject.table)
         after, step = 0, f"Exporting {self.subject.name}"
+        shown = as_shown(self.redaction, subject.columns)
         while True:
             with self.store.reader() as connection:
                 upto = self._page_end(connection, after, bound)
@@ -64,7 +73,7 @@ class Export:
                 rows = subject.read(connection, self.moment, after, upto)
             after = upto
             if rows:
-                yield rows
+                yield shown(rows)
                 failpoints.reach("export.page")
             self.progress(step, after, bound)
         self.progress("", 0, 0)

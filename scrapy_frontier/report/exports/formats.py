@@ -17,13 +17,14 @@ class Format:
 
     `subjects`: what it can hold; the first is meant where none is named, and a format with one
     subject of its own may have one that stands in no other. `is_stream`: whether it can be written
-    to a pipe.
+    to a pipe. `is_evidence`: what was received is written as it was, and nothing in it is hidden.
     """
 
     name: str
     write: Callable[[Export, BinaryIO], int]
     subjects: tuple[str, ...] = tuple(SUBJECTS)
     is_stream: bool = True
+    is_evidence: bool = False
 
 
 FORMATS: Final[dict[str, Format]] = {
@@ -32,7 +33,7 @@ FORMATS: Final[dict[str, Format]] = {
         Format("jsonl", plain.write_jsonl),
         Format("csv", plain.write_csv),
         Format("parquet", parquet.write, is_stream=False),
-        Format("warc", warc.write, subjects=(warc.SUBJECT,)),
+        Format("warc", warc.write, subjects=(warc.SUBJECT,), is_evidence=True),
     )
 }
 """All formats, by name; the first is the default."""

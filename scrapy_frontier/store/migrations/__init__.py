@@ -8,7 +8,6 @@ own here.
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +18,12 @@ from sqlalchemy import Connection
 
 from scrapy_frontier import failpoints
 from scrapy_frontier.errors import StoreError
+from scrapy_frontier.logs import get_logger
 from scrapy_frontier.store import schema
 from scrapy_frontier.store.database import database_named
 from scrapy_frontier.store.standing import mark, schema_version
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 HERE: Final = Path(__file__).parent
 
