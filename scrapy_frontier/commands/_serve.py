@@ -55,7 +55,7 @@ def _run(invocation: Invocation) -> int:
         "127.0.0.1" if options.host == "localhost" else options.host, options.allow_host
     )
     with invocation.store() as store:
-        pages = Pages(store, options.run)
+        pages = Pages(store, options.run, rule=invocation.redaction_rule())
         port = _listen(reactor, options.port, site(pages, access), access.address)
         write(sys.stdout, _greeting(access, port.getHost().port))
         reactor.addSystemEventTrigger("before", "shutdown", pages.close)

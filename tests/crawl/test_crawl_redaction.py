@@ -13,6 +13,8 @@ import pytest
 from crawls import Follower, Lab
 
 from scrapy_frontier.cli import main
+from scrapy_frontier.commands.serving.pages import Pages
+from scrapy_frontier.store.opening import open_store
 from scrapy_frontier.testing import page, redirect, text
 
 SECRET = "s3cr3t0wl"
@@ -77,6 +79,7 @@ def asked(lab: Lab, *further: str) -> dict[str, str]:
     commands: list[tuple[str, ...]] = [
         ("report", "--format", form) for form in ("text", "json", "html")
     ]
+    commands += [("top", "--once"), ("top", "--format", "json")]
     for form in ("text", "json"):
         commands += [(name, "--format", form) for name in ("families", "deadletters", "quarantine")]
         commands += [(name, "--format", form) for name in ("verify", "robots")]
@@ -109,6 +112,9 @@ async def test_no_output_shows_a_secret(lab: Lab, caplog: pytest.LogCaptureFixtu
     outputs = asked(lab)
     assert [words for words, output in outputs.items() if SECRET in output] == []
     assert [words for words, output in outputs.items() if "Traceback" in output] == []
+    with open_store(lab.store_url, read_only=True) as store:
+        pages = Pages(store, None)
+        assert SECRET not in pages.page() + pages.data() + pages.frame_text() + pages.frame_data()
     parquet = lab.folder / "rows.parquet"
     ask(lab, "export", "transitions", "--format", "parquet", "-o", str(parquet))
     import pyarrow.parquet

@@ -20,11 +20,14 @@ from scrapy_frontier.report import coverage
 from scrapy_frontier.report.html import read_facts, render_html
 from scrapy_frontier.report.layout import duration
 from scrapy_frontier.report.live import View
+from scrapy_frontier.report.redacted import redacted
 from scrapy_frontier.report.render_live import render_frame
 from scrapy_frontier.report.situation import parts
 from scrapy_frontier.store.deadline import Deadline, ReadTooLong
+from scrapy_frontier.store.redaction import redaction_in
 
 if TYPE_CHECKING:
+    from scrapy_frontier.policy.redaction import RedactionRule
     from scrapy_frontier.report.live import Frame
     from scrapy_frontier.store.opening import Store
 
@@ -91,10 +94,20 @@ class Report:
 
 
 class Pages:
-    """The pages of one store; `wanted` names the run, None is whatever run is the latest."""
+    """The pages of one store; `wanted` names the run, None is whatever run is the latest.
 
-    def __init__(self, store: Store, wanted: str | None, limit_s: float = LIMIT_S) -> None:
+    `rule`: what is hidden in URLs; None for what the store's latest crawl hid.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        wanted: str | None,
+        limit_s: float = LIMIT_S,
+        rule: RedactionRule | None = None,
+    ) -> None:
         self._store = store
+        self._rule = rule
         self._limit_s = limit_s
         self._view = View(store, wanted, partial(is_live, store))
         self._frame: Kept[Frame] = Kept(self._view.frame, FRAME_S, 1)
@@ -132,8 +145,11 @@ class Pages:
             deadline.end()
         try:
             with self._store.reader(deadline) as connection:
-                account = coverage(connection, frame.run, is_live=frame.is_live)
-                facts = read_facts(connection, frame.run)
+                redaction = redaction_in(connection, self._rule)
+                account = redacted(
+                    coverage(connection, frame.run, is_live=frame.is_live), redaction
+                )
+                facts = redacted(read_facts(connection, frame.run), redaction)
         except ReadTooLong as error:
             raise ReadTooLong(
                 f"{error}. /live has what can be told at once; `scrapy frontier report` reads the whole, best from a"
