@@ -38,6 +38,11 @@ SERVERS: dict[str, tuple[ServerPlan, int]] = {
     "token bucket 2/s, burst 5": (ServerPlan(rate=2.0, burst=5), 1000),
     "token bucket 0.5/s, burst 1": (ServerPlan(rate=0.5), 300),
     "2 workers of 0.5 s": (ServerPlan(workers=2, service_s=0.5), 1000),
+    "breaks 1 connection of 50": (ServerPlan(breaks=0.02), 3000),
+    "1 worker of 0.02 s, backlog of 5": (
+        ServerPlan(workers=1, service_s=0.02, backlog=5),
+        3000,
+    ),
 }
 
 OUTAGES: dict[str, Outage] = {

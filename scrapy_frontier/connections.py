@@ -3,7 +3,10 @@
 The private names that this relies on, held to it by `tests/crawl/test_seams.py` as those of `seams.py` are:
 
 - `handler._pool.getConnection(key, endpoint)`: every request over HTTP/1.1 asks it for its connection, in the context
-  of its transfer; `handler._pool._factory` builds the protocols of the connections.
+  of its transfer; `handler._pool._factory` builds the protocols of the connections, `._putConnection(key, protocol)`
+  keeps them, and `._connections` are those that are kept, with their `state`.
+- `protocol._parser`, there once a request is on its way, with `response` and `connHeaders`: what the answer says of its
+  connection.
 - `protocol.transport._handshakeDone` and `._tlsConnection`, where TLS is spoken, and OpenSSL's `SSL_get_verify_result`:
   how its handshake went.
 - `protocol._parser.bodyDecoder`: what knows where the body ends; its `noMoreData()` raises where it has not ended.
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 
 TRANSFER: ContextVar[Attempt | None] = ContextVar("frontier_transfer", default=None)
 """The attempt whose transfer runs in this context."""
+
+_PARSER: Final = "_frontier_parser"
+"""Attribute of a protocol: what has read its last answer."""
 
 MARGIN: Final = 0.05
 """A transfer is ended this part of its timeout before the timeout, to keep what has arrived."""
@@ -83,13 +89,16 @@ def part(attempt: Attempt) -> None:
 
 def _watch_pool(pool: Any) -> None:
     get: Callable[..., Deferred[Any]] = pool.getConnection
+    put: Callable[[Any, Any], None] = pool._putConnection
 
     def watched(key: Any, endpoint: Any) -> Deferred[Any]:
         attempt = TRANSFER.get()
+        is_reused = any(kept.state == "QUIESCENT" for kept in pool._connections.get(key, ()))
         connecting = get(key, endpoint)
         if attempt is None:
             return connecting
         attempt.is_sent = False
+        attempt.is_reused = is_reused
 
         def connected(connection: Any) -> Any:
             attempt.is_sent = True
@@ -101,12 +110,19 @@ def _watch_pool(pool: Any) -> None:
         return connecting.addCallback(connected)
 
     class Factory(pool._factory):  # type: ignore[misc]
-        """Builds protocols that take a reset for what it is."""
+        """Builds protocols that take a reset for what it is, and know whether they may be used again."""
 
         def buildProtocol(self, addr: Any) -> Any:  # noqa: N802  # Twisted's interface
-            return _heed_reset(super().buildProtocol(addr))
+            return _note_parser(_heed_reset(super().buildProtocol(addr)))
+
+    def kept(key: Any, connection: Any) -> None:
+        if _is_to_end(connection):
+            connection.transport.loseConnection()
+        else:
+            put(key, connection)
 
     pool.getConnection = watched
+    pool._putConnection = kept
     pool._factory = Factory
 
 
@@ -156,6 +172,28 @@ def _heed_reset(protocol: Any) -> Any:
 
     protocol.connectionLost = watched
     return protocol
+
+
+def _note_parser(protocol: Any) -> Any:
+    """Let a protocol remember what reads its answer: it is gone once the answer is whole."""
+    send: Callable[[Any], Deferred[Any]] = protocol.request
+
+    def noted(request: Any) -> Deferred[Any]:
+        answering = send(request)
+        setattr(protocol, _PARSER, protocol._parser or getattr(protocol, _PARSER, None))
+        return answering
+
+    protocol.request = noted
+    return protocol
+
+
+def _is_to_end(protocol: Any) -> bool:
+    """A server that speaks HTTP/1.0 closes after its answer unless it says otherwise (RFC 9112, section 9.3)."""
+    parser = getattr(protocol, _PARSER, None)
+    if parser is None or parser.response is None:
+        return False
+    options = b",".join(parser.connHeaders.getRawHeaders(b"connection", ())).lower()
+    return tuple(parser.response.version[1:]) < (1, 1) and b"keep-alive" not in options
 
 
 def _decoder(protocol: Any) -> Any:

@@ -55,6 +55,7 @@ class Attempt:
         "is_lost",
         "is_observed",
         "is_on_wire",
+        "is_reused",
         "is_robots",
         "is_sent",
         "is_whole",
@@ -123,6 +124,8 @@ class Attempt:
         self.signs_seen = 0
         self.is_sent: bool | None = None
         """Whether the request may have reached the server; None where nobody can tell."""
+        self.is_reused = False
+        """Whether its request went out on a connection that an earlier one had opened."""
         self.handshake_fault = ""
         """The kind of the fault that its TLS handshake has come to."""
         self.connection: Any = None

@@ -11,7 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_frontier.connections import TRANSFER, keep_what_arrives, part
 from scrapy_frontier.frontier.wholeness import DATALOSS, fault_of_body
 from scrapy_frontier.policy.health import Kind, kind_of_failure, kind_of_status
-from scrapy_frontier.policy.retry import fault_kind
+from scrapy_frontier.policy.retry import fault_kind, has_no_answer
 from scrapy_frontier.resolver import look_up_fault
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def failed(
         # A component of this side has dropped it: nothing is known of the server.
         return
     frontier.opened.failed += 1
-    fault = _refined(attempt, fault_kind(error))
+    fault = _refined(attempt, error)
     attempt.cause = f"download.{fault}"
     attempt.judgement = frontier.opened.retries.of_failure(attempt, error, attempt.cause)
     frontier.opened.dispatch.health.note(attempt, kind_of_failure(fault), was_cached=was_cached)
@@ -90,8 +90,11 @@ def unusable(frontier: Frontier, attempt: Attempt, error: BaseException, cause: 
     return attempt.judgement
 
 
-def _refined(attempt: Attempt, kind: str) -> str:
+def _refined(attempt: Attempt, error: BaseException) -> str:
     """The kind of a fault with what only this process knows: how far the request came."""
+    kind = fault_kind(error)
+    if kind == "reset" and attempt.is_reused and has_no_answer(error):
+        return "stale"
     if kind == "timeout" and attempt.is_sent is False:
         return "connect_timeout"
     if kind == "reset" or (kind == "tls.untrusted" and attempt.handshake_fault != "tls.cut"):

@@ -111,6 +111,7 @@ ELSEWHERE = {
     "download.dns.not_found": "test_crawl_resolver.py",
     "download.dns.timeout": "test_crawl_resolver.py",
     "download.http2.protocol": "test_crawl_http2.py",
+    "download.stale": "test_crawl_kept_connections.py",
     "download.http2.reset": "test_crawl_http2.py",
     "download.tunnel": "test_crawl_faults.py",
     "download.decoding": "test_crawl_faults.py",

@@ -187,7 +187,8 @@ async def test_every_decision_of_a_crawl_can_be_made_again_from_the_ledger(lab: 
 
 
 async def test_earlier_failures_stay_after_a_success(lab: Lab) -> None:
-    lab.main.on("/page", [Answer("", status=500), Answer(fault="reset"), page("there")])
+    failing = Answer("", status=500, headers=[("Connection", "close")])
+    lab.main.on("/page", [failing, Answer(fault="reset"), page("there")])
     result = await ask(lab, lab.main / "page")
     result.assert_exhausted()
     assert result.history(lab.main / "page") == [

@@ -267,8 +267,11 @@ async def test_connections_tell_what_their_requests_and_bodies_come_to(lab: Lab)
             parser = seen["made"]._parser
             seen["decoder"] = type(parser.bodyDecoder).__name__
             seen["ends"] = hasattr(parser.bodyDecoder, "noMoreData")
+            assert hasattr(parser.connHeaders, "getRawHeaders")
 
         assert isinstance(pool._factory, type)
+        assert callable(pool._putConnection)
+        assert pool._connections == {}
         pool.getConnection = watched
         engine.signals.connect(received, signals.bytes_received, weak=False)
         seen["received"] = received

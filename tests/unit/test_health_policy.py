@@ -176,6 +176,17 @@ def test_one_failed_page_is_not_the_server_s_failure() -> None:
         assert codes.count(BACK_OFF) == expected
 
 
+def test_one_broken_connection_is_not_the_server_s_failure() -> None:
+    """Some always break: a second one among the same few answers is trouble, and one alone lets nothing grow."""
+    for count, expected in ((1, 0), (2, 1)):
+        outcomes = steady(Kind.ANSWERED, 4) + steady(Kind.BROKEN, count, start=4)
+        codes = [sample.code for sample in samples_of(GENTLE, outcomes)]
+        assert codes.count(BACK_OFF) == expected
+    held = HealthState(2, 0.0)
+    window = Summary(0.0, 1.0, answered=8, broken=1, latency_s=0.1, mean_s=0.1, has_life=True)
+    assert decide(held, window, GENTLE).after.concurrency == 2
+
+
 def test_pages_that_fail_show_a_server_that_lives() -> None:
     """An origin that answers 500 for ever is asked less, and never closed."""
     samples = samples_of(GENTLE, steady(Kind.ERROR, 200, every_s=10.0))

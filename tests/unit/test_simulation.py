@@ -104,8 +104,10 @@ def test_a_failing_neighbour_costs_nothing() -> None:
         (ServerPlan(rate=0.5), 150, 0.7),
         (ServerPlan(workers=2, service_s=0.5), 300, 0.9),
         (ServerPlan(), 1000, 0.95),
+        (ServerPlan(breaks=0.02), 1000, 0.6),
+        (ServerPlan(workers=1, service_s=0.02, backlog=5), 1000, 0.85),
     ],
-    ids=["10/s", "2/s", "0.5/s", "two workers", "no limit"],
+    ids=["10/s", "2/s", "0.5/s", "two workers", "no limit", "breaks", "backlog"],
 )
 def test_pace_comes_near_the_server_s_capacity(server: ServerPlan, urls: int, least: float) -> None:
     """Against an oracle that knows the server; and few answers are refusals on the way."""

@@ -151,10 +151,12 @@ def _back_off(state: HealthState, window: Summary, bounds: Bounds) -> tuple[str,
         pace_s = max(state.interval_s, window.pace_s)
         factor = REFUSED_FACTOR if is_refused and has_answers else FAILED_FACTOR
         first_s = FIRST_REFUSED_S if is_refused else FIRST_FAILED_S if is_silent else 0.0
-        threshold = factor / max(pace_s, 1e-6)
-        if is_silent and state.threshold is not None:
+        threshold: float | None = factor / max(pace_s, 1e-6)
+        if is_silent and not is_refused:
             # How often a dead origin was asked tells nothing of what it takes when it is back.
-            threshold = state.threshold * (factor if is_refused else 1.0)
+            threshold = state.threshold
+        elif is_silent and state.threshold is not None:
+            threshold = state.threshold * factor
         after = replace(
             after, interval_s=_within(max(first_s, pace_s / factor), bounds), threshold=threshold
         )
@@ -191,7 +193,7 @@ def _ease(state: HealthState, window: Summary, bounds: Bounds) -> HealthState:
 
 
 def _grow(state: HealthState, window: Summary, bounds: Bounds) -> HealthState:
-    if not window.answered:
+    if not window.answered or window.broken:
         return state
     target_s = _target_s(window, bounds)
     if state.interval_s > bounds.floor_s and not _is_used(state, window):

@@ -47,7 +47,9 @@ REPEATED: Final = frozenset({Kind.ERROR, Kind.DOWN})
 _REFUSALS: Final = frozenset({429, 503})
 _GATEWAY: Final = frozenset({502, 504, *range(520, 528), 530})
 _UNREACHED: Final = frozenset({"connect_timeout", "dns", "refused", "unreachable"})
-_OWN_DOING: Final = frozenset({"cancelled", "unsupported", "too_large", "ignored", "decoding"})
+_OWN_DOING: Final = frozenset(
+    {"cancelled", "unsupported", "too_large", "ignored", "decoding", "stale"}
+)
 
 
 @dataclass(frozen=True, slots=True)

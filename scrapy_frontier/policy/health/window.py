@@ -22,6 +22,9 @@ ANSWERS_TO_RETURN: Final = 2
 REPEATS: Final = 3
 """So many server errors in a row are trouble."""
 
+BREAKS: Final = 2
+"""So many connections that break in one window are trouble: one may break for any reason."""
+
 
 class Window:
     """Collects outcomes in the order in which they come. It holds at most two rounds of them."""
@@ -70,10 +73,17 @@ class Window:
         self._errors = self._errors + 1 if kind in REPEATED else 0
         if kind is Kind.ANSWERED:
             self._latencies.append(outcome.latency_s)
-        is_trouble = kind is not Kind.ANSWERED and (kind not in REPEATED or self._errors >= REPEATS)
+        is_trouble = self._is_trouble(kind)
         if is_trouble or self._counts.total() >= _wanted(state):
             return self._close(outcome, kind.label if is_trouble else "")
         return None
+
+    def _is_trouble(self, kind: Kind) -> bool:
+        if kind is Kind.ANSWERED:
+            return False
+        if kind is Kind.BROKEN:
+            return self._counts[kind] >= BREAKS
+        return kind not in REPEATED or self._errors >= REPEATS
 
     def _note_life(self, outcome: Outcome) -> None:
         if outcome.kind in SIGNS_OF_LIFE:

@@ -15,7 +15,7 @@ from scrapy_frontier.policy.retry.decisions import (
     recorded,
     weigh,
 )
-from scrapy_frontier.policy.retry.faults import exception_names, fault_kind
+from scrapy_frontier.policy.retry.faults import exception_names, fault_kind, has_no_answer
 from scrapy_frontier.policy.retry.overrides import read_rules
 from scrapy_frontier.policy.retry.questions import Question
 from scrapy_frontier.policy.retry.retry_after import read_retry_after
@@ -42,6 +42,7 @@ __all__ = [
     "decide",
     "exception_names",
     "fault_kind",
+    "has_no_answer",
     "read_retry_after",
     "read_rules",
     "record",

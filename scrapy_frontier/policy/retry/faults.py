@@ -96,6 +96,11 @@ def exception_names(error: BaseException | None) -> tuple[str, ...]:
     return tuple(names)
 
 
+def has_no_answer(error: BaseException | None) -> bool:
+    """Whether a connection ended before the first byte of an answer."""
+    return any(type(cause).__name__ == "ResponseNeverReceived" for cause in chain(error))
+
+
 def chain(error: BaseException | None) -> list[BaseException]:
     """The error from its innermost cause outwards: Scrapy wraps Twisted's, and those wrap others."""
     found: dict[int, BaseException] = {}

@@ -105,6 +105,10 @@ TABLE: Final = (
     _not("download.tls.protocol", "The TLS handshake failed: there is nothing both sides speak."),
     _fault("download.timeout", "The response did not come, or did not end, in time."),
     _fault("download.reset", "The connection broke off."),
+    _neighbour(
+        "download.stale",
+        "The server had closed the kept connection before the request came (RFC 9112, section 9.3.1).",
+    ),
     _fault("download.truncated", "The body is shorter than it should be, or its gzip is cut."),
     _fault("download.malformed", "What came is not HTTP."),
     _neighbour(

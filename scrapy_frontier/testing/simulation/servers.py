@@ -27,7 +27,8 @@ class ServerPlan:
     `workers` requests are served at a time, each for `service_s` seconds on average; the others
     wait, so that latency rises with what is in flight. `rate` requests a second are let through by
     a token bucket that holds `burst`; the others get 429 with Retry-After. From `slower_after_s` on
-    everything takes `slower_by` times as long.
+    everything takes `slower_by` times as long. Connections break: `breaks` of them by chance, and
+    each beyond `backlog` that wait for a worker.
     """
 
     workers: int = 64
@@ -37,6 +38,8 @@ class ServerPlan:
     outages: tuple[Outage, ...] = ()
     slower_after_s: float = math.inf
     slower_by: float = 1.0
+    breaks: float = 0.0
+    backlog: int | None = None
 
     def capacity(self, limit: int, interval_s: float = 0.0) -> float:
         """Requests a second that it can answer to a client with so many in flight and that interval:
@@ -82,6 +85,8 @@ class SimulatedServer:
         wait_s = self._take_token(now)
         if wait_s > 0:
             return Reply(now + REFUSED_IN_S, 429, retry_after=str(math.ceil(wait_s)))
+        if self._breaks(now):
+            return Reply(now + REFUSED_IN_S, 0, "reset")
         service_s = self.plan.service_s * self._random.uniform(0.8, 1.2)
         if now - self._started_at >= self.plan.slower_after_s:
             service_s *= self.plan.slower_by
@@ -90,6 +95,15 @@ class SimulatedServer:
         if ends_at - now > self._timeout_s:
             return Reply(now + self._timeout_s, 0, "timeout")
         return Reply(ends_at, 200)
+
+    def _breaks(self, now: float) -> bool:
+        """Whether the connection of a request that arrives now breaks."""
+        plan = self.plan
+        if plan.backlog is not None and self._free_at[0] > now:
+            waiting = (self._free_at[0] - now) * plan.workers / plan.service_s
+            if waiting > plan.backlog:
+                return True
+        return bool(plan.breaks) and self._random.random() < plan.breaks
 
     def outage(self, now: float) -> Outage | None:
         """The outage that is on, if any."""
