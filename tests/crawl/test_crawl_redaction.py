@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import logging
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -175,22 +174,3 @@ async def test_a_bad_rule_is_refused_by_name(lab: Lab, command: str) -> None:
     assert (
         "FRONTIER_REDACT: 'a=b' is more than a name: write the name of a parameter alone" in answer
     )
-
-
-async def test_a_page_that_cannot_be_made_loses_nothing(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The account is written first; the log says what is missing and how to have it."""
-
-    def broken(*_: Any) -> str:
-        raise ZeroDivisionError("no chart")
-
-    monkeypatch.setattr("scrapy_frontier.report.html.render_html", broken)
-    lab.main.on("/", page("", ["/a"]))
-    result = await lab.crawl(Follower, {"FRONTIER_REPORT_HTML": True}, seeds=[lab.main / ""])
-    result.assert_finished()
-    files: list[Path] = sorted((lab.folder / "reports").iterdir())
-    assert [path.suffix for path in files] == [".json", ".txt"]
-    (record,) = [one for one in caplog.records if one.__dict__.get("action") == "report_failed"]
-    assert "no chart" in record.getMessage()
-    assert "scrapy frontier report --format html" in record.getMessage()

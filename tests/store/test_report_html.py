@@ -189,6 +189,14 @@ BROWSER = next(
 )
 
 
+SCROLLING = """() => {
+  for (const one of document.querySelectorAll("details")) one.open = true;
+  return [...document.querySelectorAll(".wide, section")].filter(
+    (one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.outerHTML.slice(0, 200));
+}"""
+"""Tables, charts and sections of which a part is out of sight, with all that can be opened opened."""
+
+
 @pytest.mark.browser
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on the path")
 def test_in_a_browser_it_sorts_filters_and_is_quiet(ledger: Ledger, tmp_path: Path) -> None:
@@ -213,12 +221,18 @@ def test_in_a_browser_it_sorts_filters_and_is_quiet(ledger: Ledger, tmp_path: Pa
             page.goto(place.as_uri())
             origins = page.locator('[data-table="origins"]')
             seen: dict[str, Any] = {"width": page.evaluate("document.documentElement.scrollWidth")}
+            seen["scrolling"] = page.evaluate(SCROLLING)
             seen["rows"] = origins.locator("tbody tr").count()
+            seen["label"] = origins.locator("tbody td").first.get_attribute("data-label")
             origins.locator("th button").first.press("Enter")
             seen["sort"] = origins.locator("th").first.get_attribute("aria-sort")
             seen["first"] = origins.locator("tbody td").first.inner_text()
             origins.locator("input").fill("host119")
             seen["found"] = origins.locator("tbody tr").count()
+            page.set_viewport_size({"width": 1280, "height": 900})
+            page.reload()
+            seen["rows of a desk"] = origins.locator("tbody tr").count()
+            seen["broad width"] = page.evaluate("document.documentElement.scrollWidth")
             browser.close()
             return complaints, requests, seen
 
@@ -226,10 +240,14 @@ def test_in_a_browser_it_sorts_filters_and_is_quiet(ledger: Ledger, tmp_path: Pa
     with ThreadPoolExecutor(1) as threads:
         complaints, requests, seen = threads.submit(look).result()
     assert complaints == []
-    assert requests == [place.as_uri()]
+    assert requests == [place.as_uri()] * 2  # it was loaded twice
     assert seen == {
         "width": 390,
-        "rows": 50,
+        "scrolling": [],
+        "rows": 10,
+        "label": "Origin",
+        "rows of a desk": 50,
+        "broad width": 1280,
         "sort": "ascending",
         "first": "http://a.example",
         "found": 1,

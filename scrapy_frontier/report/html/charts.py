@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,7 +68,22 @@ _SHARED: Final[Mapping[str, Any]] = {
     "stroke_style": {"width": 2},
     "include_x_axis": True,
 }
+_NARROW: Final[Mapping[str, Any]] = {
+    **_SHARED,
+    "width": 340,
+    "height": 300,
+    "margin": 4,
+    "margin_right": 28,
+    "legend_at_bottom_columns": 1,
+    "truncate_legend": 34,
+    "x_labels_major_count": 3,
+}
+"""The same for a phone, where the words of a broad chart would be too small to read."""
+
 _STEPS: Final = 60
+
+_BARS_NARROW: Final = 12
+"""Bars that can all bear a name on a narrow chart."""
 
 _LONG_MS: Final = 24 * 3600 * 1000
 
@@ -135,16 +150,20 @@ def depth_chart(by_depth: Mapping[int, int]) -> Markup | None:
     rest = sum(count for depth, count in by_depth.items() if depth >= far)
     if rest:
         bars[f"{far}+"] = rest
-    options = {**_SHARED, "show_minor_x_labels": True, "x_labels_major_count": None}
-    chart = pygal.Bar(
-        **options,
-        show_legend=False,
-        value_formatter=lambda count: f"{count:,.0f}",
-        x_title="links away from the start",
-    )
-    chart.x_labels = list(bars)
-    chart.add("URLs", list(bars.values()))
-    return _svg(chart, "chart-depth")
+
+    def draw(shared: Mapping[str, Any]) -> Any:
+        options = {**shared, "show_minor_x_labels": shared is _SHARED or len(bars) <= _BARS_NARROW}
+        chart = pygal.Bar(
+            **options,
+            show_legend=False,
+            value_formatter=lambda count: f"{count:,.0f}",
+            x_title="links away from the start",
+        )
+        chart.x_labels = list(bars)
+        chart.add("URLs", list(bars.values()))
+        return chart
+
+    return _svg(draw, "chart-depth")
 
 
 def instants(moments: Sequence[int]) -> list[str]:
@@ -163,19 +182,31 @@ def _lines(
 ) -> Markup | None:
     if len(labels) < 2 or not drawn:
         return None
-    chart = pygal.Line(**_SHARED, value_formatter=form, min_scale=3, max_scale=6)
-    chart.x_labels = list(labels)
-    for place, (title, values) in enumerate(drawn.items()):
-        stroke = {"width": 2, **_LINES[place % len(_LINES)]}
-        chart.add(printable(title), list(values), stroke_style=stroke)
-    return _svg(chart, name)
+
+    def draw(shared: Mapping[str, Any]) -> Any:
+        chart = pygal.Line(**shared, value_formatter=form, min_scale=3, max_scale=6)
+        chart.x_labels = list(labels)
+        for place, (title, values) in enumerate(drawn.items()):
+            stroke = {"width": 2, **_LINES[place % len(_LINES)]}
+            chart.add(printable(title), list(values), stroke_style=stroke)
+        return chart
+
+    return _svg(draw, name)
 
 
-def _svg(chart: Any, name: str) -> Markup:
+def _svg(draw: Callable[[Mapping[str, Any]], Any], name: str) -> Markup:
+    """The chart twice; the page shows the one that there is room for."""
+    return Markup("").join(
+        _drawn(draw(shared), f"{name}-{size}", size)
+        for size, shared in (("broad", _SHARED), ("narrow", _NARROW))
+    )
+
+
+def _drawn(chart: Any, name: str, size: str) -> Markup:
     chart.uuid = name
     chart.add_xml_filter(_without_scripts)
     # The library escapes what it is given.
-    return Markup(chart.render(is_unicode=True))
+    return Markup(f'<div class="chart-{size}">{chart.render(is_unicode=True)}</div>')
 
 
 def _without_scripts(root: Any) -> Any:

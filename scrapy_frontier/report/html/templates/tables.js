@@ -1,10 +1,11 @@
 "use strict";
 // Tables that sort, filter and turn pages. The rows come from the JSON beside each table; only what is seen is built.
 for (const grid of document.querySelectorAll(".grid")) {
-  const PAGE = 50;
+  const PAGE = matchMedia("(max-width: 40rem)").matches ? 10 : 50;
   const table = grid.querySelector("table");
   const heads = [...table.tHead.rows[0].cells];
   const kinds = heads.map((head) => head.className);
+  const labels = heads.map((head) => head.textContent);
   const rows = JSON.parse(grid.querySelector('script[type="application/json"]').textContent);
   const filter = grid.querySelector(".filter");
   const pager = grid.querySelector(".pager");
@@ -29,11 +30,15 @@ for (const grid of document.querySelectorAll(".grid")) {
   };
   const draw = () => {
     const body = document.createElement("tbody");
+    body.setAttribute("role", "rowgroup"); // said, for a phone that shows rows as cards
     for (const place of shown.slice(page * PAGE, (page + 1) * PAGE)) {
       const line = body.insertRow();
+      line.setAttribute("role", "row");
       rows[place].forEach((value, column) => {
         const cell = line.insertCell();
-        cell.className = kinds[column];
+        cell.className = value === 0 ? kinds[column] + " zero" : kinds[column];
+        cell.setAttribute("role", "cell");
+        cell.dataset.label = labels[column];
         cell.textContent = told(value, kinds[column]);
       });
     }
@@ -79,7 +84,12 @@ for (const grid of document.querySelectorAll(".grid")) {
     draw();
   };
 
+  grid.classList.add("cards");
+  table.setAttribute("role", "table");
+  table.tHead.setAttribute("role", "rowgroup");
+  table.tHead.rows[0].setAttribute("role", "row");
   heads.forEach((head, column) => {
+    head.setAttribute("role", "columnheader");
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = head.textContent;
