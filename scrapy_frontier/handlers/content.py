@@ -17,6 +17,12 @@ SALVAGE_S: Final = 1.5
 """Seconds that a page may take to tell what is in it, once its time is over; its scripts are ended then, and it is
 asked once more."""
 
+AGAIN_S: Final = 0.05
+"""Seconds after which a page is asked again whose document was just being replaced."""
+
+_IN_CHANGE: Final = ("is navigating", "Cannot find context", "context was destroyed")
+"""What Playwright and Chromium say of such a page."""
+
 _LENGTH: Final = "document.documentElement ? document.documentElement.outerHTML.length : 0"
 
 
@@ -49,8 +55,14 @@ async def salvage(page: Page, session: CDPSession, most: int, url: str) -> str:
 
 async def _read(page: Page, session: CDPSession, most: int, url: str) -> str:
     async def read() -> str:
-        await check_size(session, most, url)
-        return str(await page.content())
+        while True:
+            try:
+                await check_size(session, most, url)
+                return str(await page.content())
+            except PlaywrightError as error:
+                if not any(mark in str(error) for mark in _IN_CHANGE):
+                    raise
+            await asyncio.sleep(AGAIN_S)
 
     return str(await within(SALVAGE_S, read()))
 
