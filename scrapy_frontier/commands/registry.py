@@ -16,6 +16,7 @@ from scrapy_frontier.commands import (
     _export,
     _families,
     _history,
+    _migrate,
     _prune,
     _quarantine,
     _release,
@@ -58,6 +59,7 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
     _verify.COMMAND,
     _backup.COMMAND,
     _export.COMMAND,
+    _migrate.COMMAND,
     _prune.COMMAND,
     _doctor.COMMAND,
 )

@@ -28,8 +28,8 @@ def check_current(connection: Connection, url: str) -> None:
     if found != schema.SCHEMA_VERSION:
         raise SchemaMismatch(
             f"{url} has the schema {found}, and this scrapy_frontier {__version__} reads "
-            f"{schema.SCHEMA_VERSION}; open it for writing once, as any crawl on it does, to "
-            "migrate it, or read it with the version that wrote it"
+            f"{schema.SCHEMA_VERSION}; bring it up to date with `scrapy frontier migrate`, or read "
+            "it with the version that wrote it"
         )
 
 

@@ -16,6 +16,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 import scrapy_frontier
+from scrapy_frontier.cli import main
 from scrapy_frontier.errors import StoreError
 from scrapy_frontier.store import migrations, schema, sqlite
 from scrapy_frontier.store.opening import open_store
@@ -138,6 +139,19 @@ def test_older_store_is_migrated_when_opened_for_writing(url: str, future: Futur
         assert sqlite.ask(store.writer_connection(), "PRAGMA foreign_keys") == [(1,)]
     assert state(url) == NEW
     open_store(url, read_only=True).close()
+
+
+def test_the_command_migrates_without_a_crawl(
+    url: str, future: Future, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a report needs of an older store; once more it changes nothing, and a store that is not there is none."""
+    future("")
+    assert main(["report", "--store", url]) == 2
+    assert "scrapy frontier migrate" in capsys.readouterr().err
+    for _ in range(2):
+        assert main(["migrate", "--store", url]) == 0
+        assert state(url) == NEW
+    assert main(["migrate", "--store", f"{url}.not-there"]) == 2
 
 
 def test_migration_that_fails_changes_nothing(url: str, future: Future) -> None:

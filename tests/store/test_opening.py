@@ -228,7 +228,7 @@ def test_newer_store(url: str, read_only: bool) -> None:
 def test_older_store_is_not_migrated_by_a_reader(url: str) -> None:
     """A report changes nothing; the error says how the store gets its new schema."""
     set_mark(url, "schema", "0000")
-    with pytest.raises(SchemaMismatch, match=r"schema 0000, .* open it for writing once"):
+    with pytest.raises(SchemaMismatch, match=r"schema 0000, .* `scrapy frontier migrate`"):
         open_store(url, read_only=True)
 
 
