@@ -122,6 +122,8 @@ def _run_requeue(invocation: Invocation) -> int:
             if options.url:
                 found = look_up(connection, run_id, options.url).identities
                 numbers = [one.identity_id for one in found]
+                if not numbers:
+                    invocation.note_unknown(options.url)
             else:
                 numbers = [one.identity_id for one in letters(connection, run_id, wanted)]
         wish = {key: value for key, value in _wish(options).items() if value}

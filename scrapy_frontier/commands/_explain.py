@@ -32,6 +32,8 @@ def _run(invocation: Invocation) -> int:
         )
     text = render_explanation(explanation, view.run_id)
     invocation.answer(text, {"run": view.run_id, **explanation.to_json()})
+    if not explanation.is_known:
+        invocation.note_unknown(invocation.options.url)
     return 0 if explanation.is_known else 1
 
 

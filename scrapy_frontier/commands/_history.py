@@ -43,6 +43,8 @@ def _run(invocation: Invocation) -> int:
         ],
     }
     invocation.answer(render_history(lookup, histories, view.run_id), data)
+    if not histories:
+        invocation.note_unknown(invocation.options.url)
     return 0 if histories else 1
 
 

@@ -48,6 +48,7 @@ def _run(invocation: Invocation) -> int:
         wanted = _wanted(invocation, view.connection, run_id)
         url = view.shown(options.url)
     if wanted is None:
+        invocation.note_unknown(options.url)
         invocation.answer(f"Run {run_id} does not know {url}.\n", {"run": run_id, "identities": 0})
         return 1
     with open_store(invocation.store_url) as store:

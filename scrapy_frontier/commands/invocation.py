@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_frontier.commands.liveness import is_live
 from scrapy_frontier.commands.output import write
 from scrapy_frontier.errors import ConfigError
-from scrapy_frontier.policy.redaction import NOTHING, SETTING, RedactionRule
+from scrapy_frontier.policy.redaction import DIGEST, NOTHING, SETTING, RedactionRule
 from scrapy_frontier.report.evidence import place_of
 from scrapy_frontier.report.redacted import T, redacted
 from scrapy_frontier.report.runs import find_run, namesakes
@@ -146,6 +146,14 @@ class Invocation:
             Path(output).write_text(text, "utf-8", errors="backslashreplace")
         except OSError as error:
             raise ConfigError(f"{output} cannot be written: {error}; name another file") from error
+
+    def note_unknown(self, url: str) -> None:
+        """Say what is amiss with a URL that is not known because it was taken from what is shown."""
+        if DIGEST.search(url):
+            self.note(
+                "a part of this URL stands for a value that is hidden: give the URL as it is; with --no-redact it is"
+                " shown so"
+            )
 
     def note(self, text: str) -> None:
         """Write a line to standard error."""

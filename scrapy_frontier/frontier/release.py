@@ -110,7 +110,7 @@ def _release(
             spider=before.spider,
             name=before.name,
             policy=_policy(connection, before.policy_id, wanted, numbers),
-            versions={"scrapy-frontier": version("scrapy-frontier")},
+            versions={"scrapy-frontier": version("scrapy-frontier"), "command": "release"},
         )
         applier = Applier(run.run_id, run.context_id, run.session_id)
         cursor = cursor_of(connection)

@@ -24,8 +24,14 @@ CHECKED_LIMIT: Final = 500_000
 
 
 def place_of(connection: Connection) -> str | None:
-    """The place that FRONTIER_ARTIFACTS named for the latest session; None for the one beside the store."""
-    query = text("SELECT detail FROM session ORDER BY session_id DESC LIMIT 1")
+    """The place that FRONTIER_ARTIFACTS named for the latest crawl; None for the one beside the store.
+
+    Sessions of an operator's command (requeue, release) keep no evidence and name no place.
+    """
+    query = text(
+        "SELECT detail FROM session WHERE detail NOT LIKE '%\"command\"%'"
+        " ORDER BY session_id DESC LIMIT 1"
+    )
     detail = connection.scalar(query)
     place = json.loads(detail).get("artifacts") if detail else None
     return None if place is None else str(place)

@@ -85,6 +85,10 @@ async def test_evidence_in_another_place_is_found_without_being_told(
     assert main(["artifact", digest, "--store", lab.store_url, "--format", "json"]) == 0
     assert main(["verify", "--store", lab.store_url]) == 0
     assert not Path(kept(lab).url).exists()
+    # An operator's session keeps no evidence, and names no place.
+    for command in (["requeue", lab.main / "binary"], ["release", "--origin", lab.main.url]):
+        main([*command, "--store", lab.store_url])
+        assert main(["artifact", digest, "--store", lab.store_url, "--format", "json"]) == 0
 
 
 async def test_a_crawl_keeps_its_evidence_in_an_object_store(lab: Lab) -> None:

@@ -166,6 +166,16 @@ async def test_commands_outside_the_project_hide_what_the_crawl_hid(lab: Lab) ->
     assert "n=5" in ask(lab, "export", "identities", "-s", "FRONTIER_REDACT=default")
 
 
+@pytest.mark.parametrize("command", ["explain", "history", "release", "requeue"])
+async def test_a_url_that_was_copied_from_a_report_is_explained(lab: Lab, command: str) -> None:
+    """It is no URL that the run knows: the answer says what to give instead."""
+    lab.main.on("/", page("", ["/a?token=1"]))
+    await lab.crawl(Follower, seeds=[lab.main / ""])
+    listed = json.loads(ask(lab, "export", "identities").splitlines()[1])
+    assert "stands for a value that is hidden" in ask(lab, command, listed["url"])
+    assert "is hidden" not in ask(lab, command, lab.main / "a?token=2")
+
+
 @pytest.mark.parametrize("command", ["report", "runs"])
 async def test_a_bad_rule_is_refused_by_name(lab: Lab, command: str) -> None:
     """By each command, as by a crawl."""

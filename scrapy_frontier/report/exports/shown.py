@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 _URL: Final = "url"
 _KEY: Final = "key"
-_DIGESTS: Final = frozenset({_KEY, "evidence", "payload"})
+_NO_URLS: Final = frozenset(
+    {_KEY, "evidence", "payload", "policy_version", "worker"}
+    | {"event", "from", "to", "state", "disposition", "reason", "rule", "outcome", "kind", "method"}
+)
+"""Digests and words of the package's own: a look at each would cost more than all the others."""
 
 
 class Shown:
@@ -61,7 +65,7 @@ def as_shown(
 def _converter(column: Column, redaction: Redaction) -> Callable[[Any], Any] | None:
     if column.kind is Kind.DATA:
         return partial(_data, redaction=redaction)
-    if column.kind is Kind.TEXT and column.name not in _DIGESTS:
+    if column.kind is Kind.TEXT and column.name not in _NO_URLS:
         return partial(redacted, redaction=redaction, name=column.name)
     return None
 
