@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +19,16 @@ from store_kinds import KINDS, Databases, Stores
 hypothesis.settings.register_profile("same", derandomize=True)
 hypothesis.settings.register_profile("search", print_blob=True)
 hypothesis.settings.load_profile("same")
+
+
+@pytest.fixture(autouse=True)
+def no_project_stays_found(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What Scrapy notes of the project it was called in ends with the test that called it there."""
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    path = list(sys.path)
+    yield
+    os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
+    sys.path[:] = path
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,8 @@ STANDS_FOR = {
     "SHAPE": "{shape}",
     "postgresql+psycopg:///copy": "sqlite:///copy.db",  # the same command on the other store
     "docs-20261201-042305": "autumn",
+    "diff 3 7": "diff 1 2",
+    "sqlite:///autumn.db": "sqlite:///copy.db",
     "myspider": "docs",
 }
 """What a page writes for what differs from store to store."""
@@ -52,9 +54,10 @@ def shown(kind: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the example project after a crawl that kept its responses, with a backup of its store."""
+    """A copy of the example project after two crawls, of which the later kept its responses, with a backup."""
     project = tmp_path_factory.mktemp("project") / "example_project"
     shutil.copytree(ROOT / "example_project", project, ignore=shutil.ignore_patterns(".scrapy"))
+    crawl(project, "docs", *SMALL, "-s", "FRONTIER_RUN=spring")
     crawl(project, "docs", *SMALL, "-s", "FRONTIER_RUN=autumn", "-s", "FRONTIER_EVIDENCE=body")
     assert main(["backup", str(project / "copy.db"), "--store", store_of(project)]) == 0
     return project
