@@ -254,6 +254,19 @@ class Lab:
         """The store of the crawls, unless their settings say otherwise."""
         return self.store or f"sqlite:///{self.folder / 'store.db'}"
 
+    async def nobody_waits(self) -> bool:
+        """Whether the first origin has no request in flight once it has heard of closed connections."""
+
+        async def told() -> None:
+            while self.main.in_flight:
+                await asyncio.sleep(0.01)
+
+        try:
+            await deferred_from_coro(asyncio.wait_for(told(), 5))
+        except asyncio.TimeoutError:
+            return False
+        return True
+
     def crawler(self, spider: type[Spider], settings: Mapping[str, Any] | None = None) -> Crawler:
         """A crawler that has not started."""
         return Crawler(

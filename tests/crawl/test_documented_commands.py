@@ -12,14 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from documentation import PAGES, ROOT
 
 from scrapy_frontier.cli import main
 
-ROOT = Path(__file__).parents[2]
-PAGES = [
-    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts),
-    *(ROOT / name for name in ("README.md", "example_project/README.md")),
-]
 SHOWN = re.compile(r"^\$ scrapy(?:-| )(frontier|crawl) (.*)$", re.MULTILINE)
 SMALL = ["-s", "EXAMPLE_WEB_PORT=0", "-s", "CLOSESPIDER_PAGECOUNT=15", "-s", "LOG_LEVEL=INFO"]
 

@@ -6,11 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from documentation import ROOT
 
-ROOT = Path(__file__).parents[2]
 TEXT_BLOCK = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"docs-\d{8}-\d{6}")
 NUMBER = re.compile(r"\d[\d,.]*")

@@ -318,4 +318,4 @@ async def test_handlers_download_request_runs_in_a_task_that_can_be_cancelled(la
     lab.main.on("/hangs", Answer(fault="stall"))
     await plain_crawl(lab, Hangs, watch)
     assert told == ["ValueError('ended')"]
-    assert lab.main.in_flight == 0
+    assert await lab.nobody_waits()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from documentation import DOCS, FENCE, PAGES, ROOT, blocks
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
@@ -28,13 +29,6 @@ from scrapy_frontier.settings import FrontierSettings, setting_name
 from scrapy_frontier.states import Disposition, Event, State
 from scrapy_frontier.store import schema
 
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-PAGES = [
-    *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts),
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md")),
-]
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SETTING = re.compile(r"\bFRONTIER_[A-Z_]+\b")
 
 
@@ -64,16 +58,6 @@ def reference(extensions: None) -> ModuleType:
 def names_in(markdown: str) -> set[str]:
     """What stands in code marks."""
     return set(re.findall(r"`([^`]+)`", markdown))
-
-
-def blocks(language: str) -> list[Any]:
-    """Every code block of that language in the documentation."""
-    return [
-        pytest.param(text, id=f"{page.relative_to(ROOT)}:{number}")
-        for page in PAGES
-        for number, (found, text) in enumerate(FENCE.findall(page.read_text("utf-8")))
-        if found == language
-    ]
 
 
 def assigned(source: str) -> dict[str, Any]:
@@ -183,18 +167,18 @@ def test_links_lead_somewhere(page: str) -> None:
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("source", blocks("python"))
-def test_python_compiles(source: str) -> None:
-    """A block of Python is Python."""
-    compile(source, "block", "exec")
+@pytest.mark.parametrize("source", blocks("json"))
+def test_settings_in_json_are_accepted(source: str) -> None:
+    """A scope suggestion that a page shows is read as settings without complaint."""
+    FrontierSettings.from_settings(Settings(json.loads(source)))
 
 
-@pytest.mark.parametrize(
-    "source", [one for one in blocks("python") if "FRONTIER_" in one.values[0]]
-)
-def test_settings_are_accepted(source: str) -> None:
-    """The settings that a page shows are read without complaint."""
-    FrontierSettings.from_settings(Settings(assigned(source)))
+@pytest.mark.parametrize("source", blocks("yaml"))
+def test_alerts_ask_for_metrics_that_exist(source: str) -> None:
+    """A metric in an alert is one of the table."""
+    named = set(re.findall(r"frontier_\w+", source))
+    assert named
+    assert named <= {metric.sample for metric in METRICS}
 
 
 @pytest.mark.parametrize("source", blocks("console"))
