@@ -14,7 +14,7 @@ from pygal.style import Style
 from scrapy_frontier.report.layout import printable
 
 if TYPE_CHECKING:
-    from scrapy_frontier.report.html.facts import Pace, Sample, Timeline
+    from scrapy_frontier.report.html.facts import Growth, Pace, Sample, Timeline
 
 # Its finder of plug-ins, of which there are none here, answers no import of today's Python: each that fails would warn.
 sys.meta_path[:] = [
@@ -116,7 +116,11 @@ def latency_chart(timeline: Timeline) -> Markup | None:
 
 
 def pace_chart(pace: Pace) -> Markup | None:
-    """The interval between requests that the origins with the most decisions were held to."""
+    """The interval between requests that the origins with the most decisions were held to; None if it never changed."""
+    if len({(sample.origin, sample.interval_s) for sample in pace.samples}) == len(
+        {sample.origin for sample in pace.samples}
+    ):
+        return None
     moments = _evenly(sorted({sample.at_ms for sample in pace.samples}))
     drawn: dict[str, list[float | None]] = {}
     for name in dict.fromkeys(sample.origin for sample in pace.samples):
@@ -139,6 +143,26 @@ def _held_at(samples: Sequence[Sample], at_ms: int) -> float | None:
     """The interval of the latest decision at that time; None before the first."""
     before = [one.interval_s for one in samples if one.at_ms <= at_ms]
     return before[-1] if before else None
+
+
+def growth_charts(
+    growth: Sequence[Growth], timeline: Timeline
+) -> list[tuple[str, str, Markup | None]]:
+    """Of each family its shape, its origin, and its URLs, fetches and new content over the run."""
+    labels = _times(timeline)
+    return [
+        (
+            one.family,
+            one.origin,
+            _lines(
+                f"chart-growth-{place}",
+                {"found": one.found, "fetched": one.fetched, "with new content": one.brought},
+                labels,
+                lambda count: f"{count:,.0f}",
+            ),
+        )
+        for place, one in enumerate(growth, 1)
+    ]
 
 
 def depth_chart(by_depth: Mapping[int, int]) -> Markup | None:

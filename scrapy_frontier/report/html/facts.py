@@ -57,6 +57,20 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class Growth:
+    """How a family of URLs grew: what there was of it at the end of each slice of the timeline.
+
+    `found`: its URLs; `fetched`: responses to them; `brought`: pages among these that were like no earlier one.
+    """
+
+    origin: str
+    family: str
+    found: tuple[int, ...]
+    fetched: tuple[int, ...]
+    brought: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Broken:
     """A URL that did not answer as it should, and the first pages that carry a link to it; `pages` counts all."""
 
@@ -124,6 +138,7 @@ class Facts:
     asked: Asked
     timeline: Timeline
     pace: Pace
+    growth: tuple[Growth, ...]
     graph: LinkGraph
     odd_total: int
     odd: tuple[Odd, ...]

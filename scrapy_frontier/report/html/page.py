@@ -47,6 +47,7 @@ def render_html(account: Coverage, facts: Facts, notice: str | None = None) -> s
             flow=flow(account),
             tables=_tables(account, facts),
             charts=_charts(facts),
+            growth=charts.growth_charts(facts.growth, facts.timeline),
             policy=_as_text(dict(facts.asked.settings)),
             scope=_as_text({"FRONTIER_SCOPE": account.unfinished.scope})
             if account.unfinished.scope
@@ -119,7 +120,7 @@ def _environment() -> Environment:
         data=data,
         told=detail_words,
     )
-    environment.globals.update(first=tables.ROWS_AT_FIRST)
+    environment.globals.update(first=tables.ROWS_AT_FIRST, filtered=tables.ROWS_TO_FILTER)
     return environment
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy_frontier.report.html.asked import asked
 from scrapy_frontier.report.html.facts import Facts
 from scrapy_frontier.report.html.graph import link_graph
+from scrapy_frontier.report.html.growth import growth
 from scrapy_frontier.report.html.odd import odd_urls
 from scrapy_frontier.report.html.pace import pace
 from scrapy_frontier.report.html.timeline import timeline
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 def read_facts(connection: Connection, run_id: int) -> Facts:
     """The facts of a run, in the snapshot in which its account was read."""
     codes = Codes.of(connection)
+    over_time = timeline(connection, run_id)
     odd_total, odd = odd_urls(connection, run_id, codes)
     return Facts(
         asked=asked(connection, run_id),
-        timeline=timeline(connection, run_id),
+        timeline=over_time,
         pace=pace(connection, run_id),
+        growth=growth(connection, run_id, over_time),
         graph=link_graph(connection, run_id, codes),
         odd_total=odd_total,
         odd=odd,

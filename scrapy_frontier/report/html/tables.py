@@ -20,6 +20,9 @@ HOPS_SHOWN: Final = 4
 ROWS_AT_FIRST: Final = 25
 """Rows that stand in the page itself; the reader's browser brings the others when they are asked for."""
 
+ROWS_TO_FILTER: Final = 6
+"""A shorter table has no field to narrow it by."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
